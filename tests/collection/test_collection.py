@@ -74,16 +74,18 @@ def test_rows_say_who_spoke_when_and_how_much(tmp_path, encoder):
         record | {"labels": ["b", "a"], "date": "2026-03-04T10:15:00+01:00"},
         record | {"dialogue_id": "y", "date": "next week"},
         record | {"dialogue_id": "z", "date": "2026-03-05"},
+        record
+        | {"dialogue_id": "c", "turns": [{"speaker": "ann", "text": "卡丢了"}, {"speaker": "bob", "text": "w3"}]},
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     add(tmp_path / "c", path, encoder=encoder)
     rows = Collection(tmp_path / "c").rows.to_pydict()
-    assert rows["labels"] == [["a", "b"], [], []]
-    dates = [datetime(2026, 3, 4, 9, 15, tzinfo=UTC), None, datetime(2026, 3, 5, tzinfo=UTC)]
+    assert rows["labels"] == [["a", "b"], [], [], []]
+    dates = [datetime(2026, 3, 4, 9, 15, tzinfo=UTC), None, datetime(2026, 3, 5, tzinfo=UTC), None]
     assert rows["date"] == dates
-    assert rows["speakers"] == [["ann", "bob"]] * 3
-    assert (rows["turns"], rows["words"]) == ([2] * 3, [3] * 3)
+    assert rows["speakers"] == [["ann", "bob"]] * 4
+    assert (rows["turns"], rows["words"]) == ([2] * 4, [3, 3, 3, 4])
 
 
 def test_changed_dialogue_is_set_aside_with_its_reason(tmp_path, encoder, dialogue):

@@ -62,6 +62,11 @@ def test_options_of_reading_count_as_in_the_pipeline(tmp_path: Path):
     assert found.whole == Count(2, 1.0, 2.0, 1)
 
 
+def test_characters_of_scripts_without_blanks_are_words(tmp_path: Path):
+    found = count_corpus("calls", data=calls(tmp_path, ["我的卡丢了", "ok fine"]), settings=Settings())
+    assert found.whole.words == 7
+
+
 def test_shares_and_seed_of_the_settings_split_what_has_no_official_splits(tmp_path: Path):
     data = calls(tmp_path, *([str(n)] for n in range(40)))
     sizes = [

@@ -31,6 +31,7 @@ from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.collection.search.moments import update_moments
 from dial2vec.data.metadata import packed_metadata
+from dial2vec.data.words import words
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
 from dial2vec.encoder.loading import Encoder, save_copy
 from dial2vec.encoder.nearest import unit_rows
@@ -208,7 +209,7 @@ def _rows(dialogues: list[Dialogue], starts: list[int]) -> pa.Table:
         "date": [dialogue.moment for dialogue in dialogues],
         "speakers": [list(dict.fromkeys(turn.speaker for turn in dialogue.turns)) for dialogue in dialogues],
         "turns": [len(dialogue.turns) for dialogue in dialogues],
-        "words": [sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues],
+        "words": [sum(len(words(turn.text)) for turn in dialogue.turns) for dialogue in dialogues],
         "byte": starts,
         "content": [content_of(dialogue) for dialogue in dialogues],
         "metadata": packed_metadata(dialogue.metadata for dialogue in dialogues),

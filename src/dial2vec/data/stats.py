@@ -16,6 +16,7 @@ from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.progress import counted
 from dial2vec.data.splits import SPLITS, Division, divide, signed_blocks
+from dial2vec.data.words import words
 from dial2vec.dialogue import Dialogue, Quarantined
 
 # Liu et al. 2022, Table 1: dialogues, mean turns and mean words of each split, and labels of the whole corpus.
@@ -69,7 +70,7 @@ class Count:
 
     :param dialogues: Number of dialogues.
     :param turns: Mean number of turns; 0 if there are no dialogues.
-    :param words: Mean number of words, separated by white space; 0 if there are no dialogues.
+    :param words: Mean number of words, as stage validate counts them; 0 if there are no dialogues.
     :param labels: Number of different labels.
     """
 
@@ -116,7 +117,7 @@ def count_corpus(name: str, *, data: Path, settings: Settings) -> Statistics:
     def measured() -> Iterator[Dialogue]:
         for dialogue in counted(corpus.read(data / name, quarantine=quarantine), "dialogues"):
             whole = dialogue.merged() if settings.read.merge_turns else dialogue
-            lengths.append((len(whole.turns), sum(len(turn.text.split()) for turn in whole.turns)))
+            lengths.append((len(whole.turns), sum(len(words(turn.text)) for turn in whole.turns)))
             yield whole
 
     parts = corpus.splittings if isinstance(corpus, Joint) else None

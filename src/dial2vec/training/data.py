@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from dial2vec.config import Train
+from dial2vec.data.words import words
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, Utterances
@@ -63,12 +64,12 @@ class TrainingSet(Dataset[Any]):
 
 def word_counts(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:
     """Return the number of words of each dialogue, int64 [n]."""
-    return np.array([sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues], dtype=np.int64)
+    return np.array([sum(len(words(turn.text)) for turn in dialogue.turns) for dialogue in dialogues], dtype=np.int64)
 
 
 def word_counts_of_turns(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:
     """Return the number of words of each turn, through all dialogues, int64 [turns]."""
-    return np.array([len(turn.text.split()) for dialogue in dialogues for turn in dialogue.turns], dtype=np.int64)
+    return np.array([len(words(turn.text)) for dialogue in dialogues for turn in dialogue.turns], dtype=np.int64)
 
 
 def first_turns(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:

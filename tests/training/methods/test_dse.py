@@ -136,6 +136,11 @@ def test_the_two_around_a_short_utterance_are_no_pair():
     assert consecutive_pairs(NUMBERED, variant="1-1").tolist() == [[0, -1, -1, 1], [3, -1, -1, 4], [5, -1, -1, 6]]
 
 
+def test_characters_of_scripts_without_blanks_are_words():
+    talk = [make_dialogue("d", "a: 我的卡丢了", "b: 什么时候丢的", "a: 昨天")]
+    assert consecutive_pairs(talk, variant="1-1").tolist() == [[0, -1, -1, 1]]
+
+
 def test_123_has_the_pairs_of_all_three():
     together = {tuple(row) for row in consecutive_pairs(ROWS, variant="123-1").tolist()}
     apart = [consecutive_pairs(ROWS, variant=variant).tolist() for variant in ("1-1", "2-1", "3-1")]

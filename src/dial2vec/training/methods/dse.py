@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from dial2vec.config import Dse, Train
+from dial2vec.data.words import words
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool
@@ -113,7 +114,7 @@ def consecutive_pairs(dialogues: Sequence[Dialogue], *, variant: PairVariant, mi
     """
     rows = []
     for begin, dialogue in zip(first_turns(dialogues), dialogues, strict=False):
-        is_long = [len(turn.text.split()) >= min_words for turn in dialogue.turns]
+        is_long = [len(words(turn.text)) >= min_words for turn in dialogue.turns]
         for place in range(1, len(is_long)):
             for joined in JOINED[variant]:
                 first = place - joined
@@ -135,8 +136,8 @@ def unique_utterances(
     """
     tokens = tokenizer.utterances(turn.text for dialogue in dialogues for turn in dialogue.turns)
     first: dict[bytes, int] = {}
-    for number, words in enumerate(word_counts_of_turns(dialogues)):
-        if words >= min_words:
+    for number, n_words in enumerate(word_counts_of_turns(dialogues)):
+        if n_words >= min_words:
             first.setdefault(tokens[number][: tokenizer.longest_turn].tobytes(), number)
     numbers = np.array(list(first.values()), dtype=np.int64)
     none = np.full_like(numbers, NONE)
