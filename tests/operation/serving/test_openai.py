@@ -81,6 +81,7 @@ def test_base64_holds_the_same_numbers_as_float32(gate, ask):
         ({"input": "w1", "dimensions": 8}, 400, "dimensions", "have 16 dimensions"),
         ({"input": "w1", "encoding_format": "hex"}, 400, "form", "float or base64"),
         ({"input": "w1", "imput": 1}, 400, "form", "Did you mean 'input'?"),
+        ({"input": "w1", "\ud83d": 1}, 400, "form", "found the key '?'"),
         ([], 400, "form", "expected an object"),
     ],
 )

@@ -6,6 +6,8 @@ from http import HTTPStatus
 
 from starlette.responses import JSONResponse
 
+from dial2vec.data.words import without_halves
+
 OPENAI = "/v1/"
 
 
@@ -19,7 +21,8 @@ class RefusedRequestError(Exception):
     """
 
     def __init__(self, status: int, kind: str, reason: str, **headers: str) -> None:
-        super().__init__(reason)
+        # It may repeat what a client sent, and no answer can hold half of a character.
+        super().__init__(without_halves(reason))
         self.status, self.kind = status, kind
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
