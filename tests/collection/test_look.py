@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from dial2vec.cli import main
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering.clusters import read_clusters
+from dial2vec.collection.clustering.notes import read_notes
 
 
 def export(path: Path, n: int, *, word: str = "w1", first: int = 0) -> None:
@@ -83,6 +84,20 @@ def test_decisions_about_groups_that_are_made_again_are_kept(look, tmp_path):
     kept = Path("calls.look", ".look", "kept")
     assert "Ours 2" in (kept / "curation-1.yaml").read_text()
     assert "Ours 1" in (kept / "curation-2.yaml").read_text()
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_notes_stay_when_the_collection_is_made_again(look, tmp_path, monkeypatch, kill):
+    export(tmp_path / "calls.csv", 20)
+    look("calls.csv")
+    CliRunner().invoke(main, ["curate", "calls.look", "note", "c3", "call back"])
+    export(tmp_path / "calls.csv", 20, word="w2")
+    if kill:
+        with monkeypatch.context() as patch:
+            patch.setattr("dial2vec.collection.look.add", None)
+            look("calls.csv")
+    look("calls.csv")
+    assert read_notes(tmp_path / "calls.look")["c3"].text == "call back"
 
 
 def test_another_reading_of_the_same_export_takes_effect(look, tmp_path):

@@ -18,6 +18,7 @@ from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.clustering.clustering import cluster, clustering_steps
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
+from dial2vec.collection.clustering.notes import notes_file
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.data.importing.files.formats import stem
 from dial2vec.data.importing.options import Options
@@ -34,6 +35,8 @@ from dial2vec.pipeline.import_export import Masks, join_and_mask
 
 # Hidden, because a new collection must be in an otherwise empty folder.
 OWN = ".look"
+# What people wrote, while the collection is made again.
+KEPT = f"{OWN}/kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
             encoder = load_encoder(reading.model)
         _keep_if_same(folder, transcripts, encoder.fingerprint(), say)
         added = add(folder, transcripts, encoder=encoder)
+        if (notes := folder / KEPT / notes_file(folder).name).exists():
+            notes.replace(notes_file(folder))
         if added.quarantine:
             say(f"{added.quarantine} records cannot be used; the reasons are in {added.quarantine_file}")
         write_json(record, state | {"done": True})
@@ -135,7 +140,7 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
 def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str, say: Callable[[str], object]) -> None:
     """Empty the folder unless its collection has this encoder, and only dialogues that the file has word for word.
 
-    People's decisions about the groups are kept aside: they name groups that are made again.
+    What people wrote is kept aside: decisions name groups that are made again, and notes come back afterwards.
     """
     if not (folder / MANIFEST).exists():
         return
@@ -146,9 +151,11 @@ def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str, say: Callab
     same = sum(known.get(dialogue.dialogue_id) == content_of(dialogue) for dialogue in read)
     if collection.manifest.fingerprint == fingerprint and same == len(known):
         return
+    kept = folder / KEPT
+    kept.mkdir(exist_ok=True)
+    if (notes := notes_file(folder)).exists():
+        notes.replace(kept / notes.name)
     if (decisions := path_of(folder)).exists():
-        kept = folder / OWN / "kept"
-        kept.mkdir(exist_ok=True)
         place = next(path for n in count(1) if not (path := kept / f"curation-{n}.yaml").exists())
         decisions.rename(place)
         say(f"Dialogues have changed, so the groups are made again; your decisions about the old ones are in {place}")
