@@ -134,12 +134,10 @@ def _plain(table: pd.DataFrame, *, as_csv: bool) -> str:
     """Return a table as CSV, or as a JSON list of records."""
     if not as_csv:
         return str(table.to_json(orient="records", date_format="iso", double_precision=15, force_ascii=False))
-    return str(table.map(_without_formula).to_csv(index=False, lineterminator="\n")).rstrip("\n")
+    from dial2vec.collection.formulas import without_formula
 
-
-def _without_formula(value: Any) -> Any:
-    """Put ' before a text that a spreadsheet would take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value
+    safe = table.map(lambda cell: without_formula(cell) if isinstance(cell, str) else cell)
+    return str(safe.to_csv(index=False, lineterminator="\n")).rstrip("\n")
 
 
 def _width() -> int:

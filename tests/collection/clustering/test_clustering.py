@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from dial2vec.cli import main
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, clusters, describing, read_clusters, restore_clusters
-from dial2vec.collection.clustering.clusters import _without_formulas, read_assignment
+from dial2vec.collection.clustering.clusters import read_assignment
+from dial2vec.collection.formulas import without_formulas
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import write_json
@@ -38,7 +39,7 @@ def test_topics_are_found_counted_and_named_by_their_words(make):
 
 def test_ids_and_names_in_the_table_for_spreadsheets_are_no_formulas():
     table = pa.table({"dialogue_id": ["=cmd|' /C calc'!A0", "c-1"], "cluster": [0, 1], "name": ["@SUM(1)", "refund"]})
-    safe = _without_formulas(table)
+    safe = without_formulas(table)
     assert safe["dialogue_id"].to_pylist() == ["'=cmd|' /C calc'!A0", "c-1"]
     assert safe["name"].to_pylist() == ["'@SUM(1)", "refund"]
 

@@ -81,6 +81,16 @@ def test_the_sample_does_not_change_the_order_and_a_repeated_run_gives_the_same(
     pd.testing.assert_frame_equal(segments_table(collection), table)
 
 
+def test_ids_in_the_table_for_spreadsheets_are_no_formulas(tmp_path, dialogue):
+    lines = [f"{'ab'[turn % 2]}: {TOPICS[0]}" for turn in range(12)]
+    write_dialogues(tmp_path / "d.jsonl", [dialogue(f"=cmd{at}", *lines) for at in range(2)])
+    add(tmp_path / "c", tmp_path / "d.jsonl", encoder=tiny_student(), progress=False)
+    find_segments(Collection(tmp_path / "c"))
+    table = pd.read_csv(tmp_path / "c" / "segments" / "segments.csv")
+    assert set(table["dialogue_id"]) == {"'=cmd0", "'=cmd1"}
+    assert set(segments_table(Collection(tmp_path / "c"))["dialogue_id"]) == {"=cmd0", "=cmd1"}
+
+
 def test_a_failed_run_leaves_the_old_segments(tmp_path, dialogue, monkeypatch):
     collection = made(tmp_path, dialogue)
     found = find_segments(collection)

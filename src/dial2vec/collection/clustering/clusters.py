@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
-from pyarrow.compute import replace_substring_regex
 
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.formulas import without_formulas
 from dial2vec.data.metadata import typed_columns
 from dial2vec.data.terms import Term
 from dial2vec.errors import ArtifactError
@@ -334,13 +334,4 @@ def _write_tables(collection: CollectionFolder, clusters: Clusters, state: Clust
     with atomic_path(folder / "assignment.parquet") as temporary:
         pq.write_table(table, temporary)
     with atomic_path(folder / "assignment.csv") as temporary:
-        pc.write_csv(_without_formulas(table), temporary)
-
-
-def _without_formulas(table: pa.Table) -> pa.Table:
-    """Put ' before texts that a spreadsheet would take for formulas: ids, names and metadata, as the explorer does."""
-    for place, column in enumerate(table.schema):
-        if column.type == pa.string():
-            safe = replace_substring_regex(table[place], r"\A([=+\-@\t\r])", r"'\1")
-            table = table.set_column(place, column.name, safe)
-    return table
+        pc.write_csv(without_formulas(table), temporary)

@@ -7,12 +7,11 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 
+from dial2vec.collection.formulas import without_formula
 from dial2vec.dialogue import Dialogue
 
 # One row per turn, as `dial2vec import` reads it. It would take a column of turn numbers for times.
 COLUMNS = ("dialogue_id", "date", "labels", "speaker", "text")
-# A spreadsheet reads cells with these first characters as formulas, which could send other cells away.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def json_lines(dialogues: Iterable[Dialogue]) -> Iterator[str]:
@@ -34,7 +33,7 @@ def comma_separated(dialogues: Iterable[Dialogue]) -> Iterator[str]:
 
 def _rows(rows: Iterable[tuple[str, ...]]) -> str:
     written = io.StringIO()
-    csv.writer(written).writerows([f"'{cell}" if cell.startswith(FORMULA) else cell for cell in row] for row in rows)
+    csv.writer(written).writerows(map(without_formula, row) for row in rows)
     return written.getvalue()
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from scipy.special import softmax
 
 from dial2vec.collection.collection_folder import FACETS, CollectionFolder
 from dial2vec.collection.facets.likeness import Floats, likeness, probabilities
+from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.turns import complete_turns
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import CorpusError
@@ -190,7 +190,7 @@ def _facet(
 def _write(folder: Path, result: Facet, values: Sequence[FacetValue], encoder: str) -> None:
     table = pa.Table.from_pandas(result.table, preserve_index=False)
     with atomic_path(folder / f"{result.name}.csv") as temporary:
-        pyarrow.csv.write_csv(_without_formulas(table), temporary)
+        pyarrow.csv.write_csv(without_formulas(table), temporary)
     record: Mapping[str, object] = {
         "name": result.name,
         "values": [asdict(value) for value in values],
@@ -202,12 +202,3 @@ def _write(folder: Path, result: Facet, values: Sequence[FacetValue], encoder: s
     write_json(folder / f"{result.name}.json", record)
     with atomic_path(folder / f"{result.name}.parquet") as temporary:
         pq.write_table(table, temporary)
-
-
-def _without_formulas(table: pa.Table) -> pa.Table:
-    """Put ' before texts that a spreadsheet would take for formulas."""
-    for column in ("dialogue_id", "value", "speaker", "text"):
-        texts = table[column].cast(pa.string())
-        safe = pc.replace_substring_regex(texts, r"\A([=+\-@\t\r])", r"'\1")
-        table = table.set_column(table.column_names.index(column), column, safe)
-    return table

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
 from dial2vec.collection.clustering.partition import Groups
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.turns import TurnVectors, complete_turns
 from dial2vec.collection.segments.cuts import Cuts, join_courtesies
 from dial2vec.collection.segments.cutting import Cutter, fit_cutter
@@ -269,5 +270,5 @@ def _write(folder: Path, collection: CollectionFolder, cuts: Cuts, groups: Group
         }
     )
     pq.write_table(table, folder / "segments.parquet")
-    pc.write_csv(table, folder / "segments.csv")
+    pc.write_csv(without_formulas(table), folder / "segments.csv")
     write_json(folder / "topics.json", {"format": FORMAT} | asdict(result))
