@@ -139,3 +139,16 @@ def test_names_and_labels_of_dialogues_change_no_vector(encoder, tmp_path, encod
     renamed = [make_dialogue("x", *(f"{t.speaker}: {t.text}" for t in d.turns), labels=("food",)) for d in DIALOGUES]
     kept(encoder, tmp_path / "v", renamed)
     assert encoded == []
+
+
+def test_an_encoder_whose_tokenizer_is_python_code_has_the_fingerprint_of_its_copy(tmp_path):
+    from transformers import CanineConfig, CanineModel, CanineTokenizer
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    CanineModel(CanineConfig(**sizes, num_hash_buckets=64)).save_pretrained(tmp_path / "canine")
+    CanineTokenizer().save_pretrained(tmp_path / "canine")
+    encoder = DialogueEncoder.from_pretrained(tmp_path / "canine", device="cpu")
+    encoder.save_pretrained(tmp_path / "copy")
+    copy = DialogueEncoder.from_pretrained(tmp_path / "copy", device="cpu")
+    assert encoder.fingerprint() == copy.fingerprint()
+    np.testing.assert_array_equal(kept(encoder, tmp_path / "v", DIALOGUES[:2]), copy.encode(DIALOGUES[:2]))

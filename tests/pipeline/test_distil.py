@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from transformers import PreTrainedTokenizerFast
 
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -118,6 +119,13 @@ def test_without_a_clear_gain_no_student_is_kept(selected):
     run(selected, evaluate)
     assert read_json(artifacts.metrics)["student"] is None
     assert summary in artifacts.report.read_text()
+
+
+def test_a_tokenizer_that_is_python_code_gives_no_student(selected, monkeypatch):
+    monkeypatch.setattr(PreTrainedTokenizerFast, "backend_tokenizer", None)
+    artifacts, [summary] = run(selected, distil)
+    assert summary.startswith("No student is kept: it needs the tokenizer of a file, and ")
+    assert list(artifacts.student.iterdir()) == []
 
 
 def test_rows_without_id_or_vector_are_left_out(selected):

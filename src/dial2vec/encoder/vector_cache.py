@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,11 +76,20 @@ def encoder_fingerprint(encoder: DialogueEncoder, precision: Precision | None = 
 def model_fingerprint(encoder: DialogueEncoder) -> str:
     """Return a hash of an encoder: its weights and how it reads. Elsewhere its vectors differ by rounding only."""
     tokens = encoder.tokens
-    tokenizer = json.loads(tokens.tokenizer.backend_tokenizer.to_str())
-    # Without the tokenizer's own special tokens, truncation and padding: `DialogueTokenizer` adds its own.
-    words = {name: part for name, part in tokenizer.items() if name not in ("post_processor", "truncation", "padding")}
-    read_by = (json.dumps(words, sort_keys=True), encoder.max_length, tokens.style, tokens.last_turns)
+    read_by = (_words_of(tokens.tokenizer), encoder.max_length, tokens.style, tokens.last_turns)
     digest = hashlib.sha256(repr((read_by, encoder.pooling)).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
     return digest.hexdigest()
+
+
+def _words_of(tokenizer: Any) -> str:
+    """Return what decides the tokens of a text."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        # Written in Python, such as Canine's, whose characters are its tokens.
+        return json.dumps([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())])
+    # Without the tokenizer's own special tokens, truncation and padding: `DialogueTokenizer` adds its own.
+    parts = json.loads(backend.to_str())
+    words = {name: part for name, part in parts.items() if name not in ("post_processor", "truncation", "padding")}
+    return json.dumps(words, sort_keys=True)

@@ -39,6 +39,11 @@ def distil(artifacts: Artifacts, settings: Settings) -> str:
     if not options.epochs:
         return _keep_none(artifacts, "No student was asked for: distil.epochs is 0.")
     own = DialogueEncoder.from_pretrained(artifacts.model)
+    if getattr(own.tokens.tokenizer, "backend_tokenizer", None) is None:
+        kind = type(own.tokens.tokenizer).__name__
+        return _keep_none(
+            artifacts, f"No student is kept: it needs the tokenizer of a file, and {kind} is Python code."
+        )
     teacher = teacher_of(options.teacher, own, artifacts.root)
     dialogues = _drawn(teacher.known(DialogueFile(artifacts.split("train"))), settings)
     if len(dialogues) < LEAST_DIALOGUES:
