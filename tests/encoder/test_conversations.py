@@ -42,6 +42,11 @@ def test_numbers_as_ids_and_missing_values_of_pandas_are_understood():
     assert (dialogue.dialogue_id, len(dialogue.turns), single) == ("7", 1, False)
 
 
+def test_a_column_of_pandas_is_a_list_of_conversations(encoder):
+    column = pd.Series([CHAT, CHAT[:1]], index=["x", "y"])
+    np.testing.assert_array_equal(encoder.encode(column), encoder.encode([CHAT, CHAT[:1]]))
+
+
 @pytest.mark.parametrize("empty", [[], ()])
 def test_nothing_gives_no_vector(encoder, empty):
     assert encoder.encode(empty).shape == (0, 16)
@@ -62,6 +67,9 @@ def test_nothing_gives_no_vector(encoder, empty):
         (pd.DataFrame({"dialogue_id": ["a"], "text": ["w1"]}), "dialogue_id, text; expected also speaker or role"),
         (pd.DataFrame({"dialogue_id": ["a"], "speaker": [None], "text": ["w1"]}), "dialogue 'a' of the table"),
         (pd.DataFrame({"dialogue_id": [None], "speaker": ["a"], "text": ["w1"]}), "'dialogue_id' must be"),
+        (pd.DataFrame({"dialogue_id": ["a"], "speaker": ["a"], "text": [0]}), "must be a string, found a number"),
+        (pd.Series(["w1", "w2"], index=["x", "y"]), "a list that holds a text to encode"),
+        (np.array(["w1"]), "a list that holds a text to encode"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_encoded_is_said_in_one_sentence(encoder, given, message):

@@ -30,6 +30,9 @@ def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
         return [given], True
     if hasattr(given, "columns") and hasattr(given, "itertuples"):
         return _from_table(given), False
+    if hasattr(given, "tolist"):
+        # A column of pandas, or an array of numpy.
+        given = given.tolist()
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
         hint = {
             "str": "dial2vec.read(...) reads a file, encode_utterances([...]) encodes texts",
@@ -66,7 +69,8 @@ def _from_table(table: Any) -> list[Dialogue]:
     turns: dict[str, list[dict[str, Any]]] = {}
     cells = table[names].astype(object)
     for key, speaker, text in cells.where(cells.notna(), None).itertuples(index=False, name=None):
-        turns.setdefault("" if key is None else str(key), []).append({"speaker": speaker, "text": text or ""})
+        turn = {"speaker": speaker, "text": "" if text is None else text}
+        turns.setdefault("" if key is None else str(key), []).append(turn)
     dialogues = []
     for name, rows in turns.items():
         try:
