@@ -59,6 +59,8 @@ def collection(tmp_path_factory, student_folder) -> CollectionFolder:
         ("channel == phone and csat is missing or csat == 5", [2, 3, 5]),
         ("note ~ 'and b' and vip == yes", [0]),
         ("checked in at == 2026-03-01", [0, 1]),
+        ("checked in at == 20260301", [0, 1]),
+        ("checked in at in 20260301..2026-W10-1", [0, 1, 2]),
         ("checked in at <= 2026-03-01", [0, 1]),
         ("checked in at > 2026-03-01", [2, 3]),
         ("checked in at >= 2026-03-01T23:59:59", [1, 2, 3]),

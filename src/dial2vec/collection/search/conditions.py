@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -214,7 +214,7 @@ def _compared_time(values: pa.Array, sign: str, value: str) -> pa.Array:
     """Compare times; a date without a time of day is the whole day."""
     first = parsed_moment(value)
     # The end of a day that is the last one of the calendar does not exist.
-    day = len(value) == len("2026-03-04") and first.year < datetime.max.year
+    day = _is_day(value) and first.year < datetime.max.year
     last = first + timedelta(days=1) if day else first
     start, end = (pa.scalar(at).cast(values.type) for at in (first, last))
     if sign == "==":
@@ -222,6 +222,15 @@ def _compared_time(values: pa.Array, sign: str, value: str) -> pa.Array:
     if day and sign in ("<=", ">"):
         return pc.less(values, end) if sign == "<=" else pc.greater_equal(values, end)
     return COMPARISONS[sign](values, start)
+
+
+def _is_day(value: str) -> bool:
+    """Return True for a date without a time of day, such as 2026-03-04, 20260304 or 2026-W10-3."""
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _compared_number(column: Column, sign: str, value: str) -> pa.Array:
