@@ -7,26 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec import telemetry
-from dial2vec.config import Settings
-from dial2vec.errors import Dial2vecError
-from dial2vec.evaluation import TASKS
-from dial2vec.files import checkout_lock, find_root
+from dial2vec.files import checkout_lock, collect_rarely, find_root
 from dial2vec.operation.pages import use_prefect
-from dial2vec.params import load_settings
-from dial2vec.research.tables.cells import Cell, Place
-from dial2vec.research.tables.grid import bring_splits, by_training, places, run_cells, write_all
-from dial2vec.research.tables.systems import METHOD_ROWS, SYSTEMS, system_of
-from dial2vec.research.tables.utterances import TaskData
 
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.
 telemetry.switch_off()
 use_prefect(ROOT)
+collect_rarely()
 
-from prefect import flow, get_run_logger, task  # noqa: E402
-from prefect.artifacts import create_table_artifact  # noqa: E402
+from prefect import flow, get_run_logger, task
+from prefect.artifacts import create_table_artifact
 
-from dial2vec.operation.schedule.temporary_server import start_temporary_server  # noqa: E402
+from dial2vec.config import Settings
+from dial2vec.errors import Dial2vecError
+from dial2vec.evaluation import TASKS
+from dial2vec.operation.schedule.temporary_server import start_temporary_server
+from dial2vec.params import load_settings
+from dial2vec.research.tables.cells import Cell, Place
+from dial2vec.research.tables.grid import bring_splits, by_training, places, run_cells, write_all
+from dial2vec.research.tables.systems import METHOD_ROWS, SYSTEMS, system_of
+from dial2vec.research.tables.utterances import TaskData
 
 
 @task(task_run_name="{name}", retries=1, retry_delay_seconds=10)

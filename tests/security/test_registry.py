@@ -61,7 +61,7 @@ def dvc(root, *arguments):
 def forgetful(root, make_record, monkeypatch):
     """A project in which dialogue c2 left its words in data, artifacts, DVC, MLflow, the inbox and a collection."""
     from dial2vec.pipeline.dvc import add_data
-    from dial2vec.pipeline.register import data_hash
+    from dial2vec.pipeline.dvc_records import data_hash
 
     def lines(*names):
         return "".join(

@@ -28,6 +28,7 @@ from dial2vec.cli.schedule import schedule
 from dial2vec.cli.search import index, search
 from dial2vec.cli.segments import segments
 from dial2vec.cli.serving import serve
+from dial2vec.files import collect_rarely
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, add, fetch, stats, queries),
@@ -47,4 +48,5 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 def main(debug: bool) -> None:
     """Train, evaluate, register and use a dialogue encoder on your own conversations."""
     telemetry.switch_off()
+    collect_rarely()
     logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(message)s")

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import yaml
+
 from dial2vec.errors import Dial2vecError, VersioningError
 from dial2vec.files import atomic_path, write_errors
 
@@ -165,3 +167,11 @@ def _restore(path: Path, kept: Path) -> None:
     else:
         path.unlink()
         log.warning("%s was truncated by a kill or a full disk and will be rebuilt; its remains are in %s.", path, cut)
+
+
+def data_hash(root: Path) -> str:
+    """Return the DVC hash of `data/`, or "unversioned" without data.dvc."""
+    path = root / "data.dvc"
+    if not path.is_file():
+        return "unversioned"
+    return str(yaml.safe_load(path.read_text(encoding="utf-8"))["outs"][0]["md5"])

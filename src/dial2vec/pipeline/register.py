@@ -11,8 +11,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -22,6 +20,7 @@ from dial2vec.evaluation.intervals import Gain
 from dial2vec.files import read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.dvc_records import data_hash
 from dial2vec.registry import SMALL
 from dial2vec.registry.records import Registration, TrainingRecord
 from dial2vec.registry.tracking import register_training
@@ -123,14 +122,6 @@ def _fingerprint(model: Path, settings: Settings, dev_hash: str, *, without: Seq
         with path.open("rb") as handle:
             digest.update(hashlib.file_digest(handle, "sha256").digest())
     return digest.hexdigest()[:16]
-
-
-def data_hash(root: Path) -> str:
-    """Return the DVC hash of `data/`, or "unversioned" without data.dvc."""
-    path = root / "data.dvc"
-    if not path.is_file():
-        return "unversioned"
-    return str(yaml.safe_load(path.read_text(encoding="utf-8"))["outs"][0]["md5"])
 
 
 def git_commit(root: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 from dial2vec import telemetry
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import checkout_lock, ending_with, find_root, write_json
+from dial2vec.files import checkout_lock, collect_rarely, ending_with, find_root, write_json
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import mend
@@ -36,6 +37,7 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
     parser.add_argument("corpus", help="a corpus named in params.yaml")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     arguments = parser.parse_args()
+    _spare_imported()
     telemetry.switch_off()
     first = RANK in (None, "0")
     logging.basicConfig(level=logging.INFO if first else logging.ERROR, format="%(message)s")
@@ -67,6 +69,13 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
         sys.exit(f"{name} of {arguments.corpus}: {error}")
     except KeyboardInterrupt:
         sys.exit(f"{name} of {arguments.corpus}: stopped by you; `make run` goes on from here.")
+
+
+def _spare_imported() -> None:
+    """Look for garbage from now on, but not among the objects of the imported libraries."""
+    gc.freeze()
+    gc.enable()
+    collect_rarely()
 
 
 def _run(stage: Stage, name: str, artifacts: Artifacts, settings: Settings) -> None:

@@ -10,12 +10,24 @@ import sys
 from contextlib import nullcontext, suppress
 
 from dial2vec import telemetry
+from dial2vec.files import checkout_lock, collect_rarely, find_root
+from dial2vec.operation.pages import use_prefect
+
+ROOT = find_root()
+# Prefect reads its environment while it is imported.
+telemetry.switch_off()
+use_prefect(ROOT)
+collect_rarely()
+
+from prefect import flow, get_run_logger, runtime, task
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
+from prefect.client.orchestration import get_client
+from prefect.states import Cancelled, State
+
 from dial2vec.addresses import shown
 from dial2vec.config import Prune, Schedule, Settings
 from dial2vec.errors import BusyError, Dial2vecError
-from dial2vec.files import checkout_lock, find_root
 from dial2vec.operation.old_runs import remove_old_runs
-from dial2vec.operation.pages import use_prefect
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
 from dial2vec.operation.schedule.nights import killed_sentence, tell
@@ -23,28 +35,17 @@ from dial2vec.operation.schedule.notify import notify, send_heartbeat
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_before, remember, result_rows, work_key
 from dial2vec.operation.schedule.runs import alive, mark_dead
+from dial2vec.operation.schedule.temporary_server import start_temporary_server
 from dial2vec.params import load_operation, load_settings
 from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data, require_stages
 from dial2vec.pipeline.dvc import push as push_versions
+from dial2vec.pipeline.dvc_records import data_hash
 from dial2vec.pipeline.free_space import require_space
 from dial2vec.pipeline.promotion import promote_candidate
 from dial2vec.pipeline.prune import prune
-from dial2vec.pipeline.register import data_hash
 from dial2vec.registry.promotion import Verdict, verdict_sentence
 from dial2vec.registry.receipts import reconcile, registered_models
 from dial2vec.registry.tracking import run_address
-
-ROOT = find_root()
-# Prefect reads its environment while it is imported.
-telemetry.switch_off()
-use_prefect(ROOT)
-
-from prefect import flow, get_run_logger, runtime, task  # noqa: E402
-from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact  # noqa: E402
-from prefect.client.orchestration import get_client  # noqa: E402
-from prefect.states import Cancelled, State  # noqa: E402
-
-from dial2vec.operation.schedule.temporary_server import start_temporary_server  # noqa: E402
 
 # Only these stages can succeed if repeated: killed training resumes, and a tracking server may be away for a moment.
 RETRIES = {"train": 1, "distil": 1, "register": 2}
