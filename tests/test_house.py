@@ -264,6 +264,23 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+def test_a_promotion_by_known_figures_and_a_night_without_news_import_no_torch():
+    night = ROOT / "src" / "dial2vec" / "operation" / "schedule" / "retrain.py"
+    rooms = {"dial2vec.pipeline.promotion"} | {
+        node.module
+        for node in ast.parse(night.read_text()).body
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dial2vec.")
+    }
+    script = f"""
+        import importlib, sys
+        for name in {sorted(rooms)!r}:
+            importlib.import_module(name)
+        print([name for name in ("torch", "transformers", "sklearn") if name in sys.modules])
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_only_the_registry_imports_mlflow():
     users = {
         path.relative_to(PACKAGE).as_posix()

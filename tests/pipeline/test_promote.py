@@ -95,7 +95,7 @@ def test_an_encoder_is_measured_on_a_dev_split_once(monkeypatch, tmp_path, encod
     dev = [replace(one, labels=(f"topic {n % 3}",)) for n, one in enumerate(dev_of(30))]
     rescore = handed_over(monkeypatch, tmp_path, dev)["rescore"]
     first = rescore(encoders / "start")
-    monkeypatch.setattr("dial2vec.pipeline.promotion.measure", None)
+    monkeypatch.setattr("dial2vec.evaluation.measure.measure", None)
     again = rescore(encoders / "start")
     assert again.scores == first.scores
     assert (again.contributions.map == first.contributions.map).all()

@@ -4,5 +4,7 @@
 TASKS = ("purity", "spearman", "map")
 # The encoders whose figures stand side by side, in the order of display. Not every run keeps a student.
 ENCODERS = ("start", "trained", "student")
+# Dialogues of dev that a choice without labels needs, and labelled ones that an interval needs.
+MIN_DIALOGUES = 40
 # Reason at the end of a sentence about a split without figures.
 NOTHING_TO_SCORE = "its labels leave nothing to score (fewer than two different ones, or none that occurs twice)"

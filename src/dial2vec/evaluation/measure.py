@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -82,22 +81,3 @@ def measure_vectors(
     if not 2 <= len(set(known)) < len(known):
         return None
     return score(vectors[rows], known, runs=runs, seed=seed, way=way, n_clusters=n_clusters)
-
-
-def measurement_hash(
-    dialogues: Sequence[Dialogue],
-    *,
-    runs: int | None,
-    seed: int,
-    way: Way = "ours",
-    n_clusters: int | None = None,
-) -> str:
-    """Return a hash of a split's texts and labels and of the settings of its measurement.
-
-    Only figures of equal hashes are comparable.
-    """
-    other = () if (way, n_clusters) == ("ours", None) else (way, n_clusters)
-    digest = hashlib.sha256(repr((runs, seed, *other)).encode())
-    for dialogue in dialogues:
-        digest.update(repr((dialogue.labels, [(turn.speaker, turn.text) for turn in dialogue.turns])).encode())
-    return digest.hexdigest()[:16]

@@ -1,18 +1,22 @@
-"""Stored figures of encoders on dev, so the gate need not measure them again."""
+"""Stored figures of encoders on dev, so the gate need not measure them again, and which of them are comparable."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.intervals import Contributions
 from dial2vec.files import atomic_path, code_hash
 
 if TYPE_CHECKING:
+    from dial2vec.evaluation.clustering import Way
     from dial2vec.evaluation.measure import Measured
 
 
@@ -33,6 +37,25 @@ def cached_scores(folder: Path, encoder_hash: str, dev_hash: str) -> tuple[dict[
             return scores, Contributions(arrays["purity"], arrays["spearman"], arrays["map"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
+
+
+def measurement_hash(
+    dialogues: Sequence[Dialogue],
+    *,
+    runs: int | None,
+    seed: int,
+    way: Way = "ours",
+    n_clusters: int | None = None,
+) -> str:
+    """Return a hash of a split's texts and labels and of the settings of its measurement.
+
+    Only figures of equal hashes are comparable.
+    """
+    other = () if (way, n_clusters) == ("ours", None) else (way, n_clusters)
+    digest = hashlib.sha256(repr((runs, seed, *other)).encode())
+    for dialogue in dialogues:
+        digest.update(repr((dialogue.labels, [(turn.speaker, turn.text) for turn in dialogue.turns])).encode())
+    return digest.hexdigest()[:16]
 
 
 def _path(folder: Path, encoder_hash: str, dev_hash: str) -> Path:

@@ -20,10 +20,10 @@ from dial2vec.encoder.folder import folder_hash
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.evaluation import ENCODERS, NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import Contributions, Gain, gains, intervals
-from dial2vec.evaluation.measure import Measured, measure, measure_vectors, measurement_hash
+from dial2vec.evaluation.measure import Measured, measure, measure_vectors
 from dial2vec.evaluation.report.dialogue_map import MOST_POINTS
 from dial2vec.evaluation.report.report import Report, render_report
-from dial2vec.evaluation.score_cache import cache_scores
+from dial2vec.evaluation.score_cache import cache_scores, measurement_hash
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts

@@ -7,12 +7,9 @@ from pathlib import Path
 from dial2vec.config import Settings
 from dial2vec.encoder.folder import folder_hash, is_student
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.evaluation.measure import measure, measurement_hash
-from dial2vec.evaluation.score_cache import cache_scores, cached_scores
-from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate, choose_label_free
+from dial2vec.evaluation.score_cache import cache_scores, cached_scores, measurement_hash
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.scoring import measured_dialogues, scoring
-from dial2vec.pipeline.select import draw_dialogues, views
 from dial2vec.registry import corpus_of
 from dial2vec.registry.champions import promote
 from dial2vec.registry.promotion import Verdict
@@ -37,12 +34,18 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
         digest = folder_hash(model)
         if known := cached_scores(artifacts.on_dev, digest, today):
             return Figures(*known)
+        # Loaded here: with torch it takes seconds, and stage evaluate has stored most figures.
+        from dial2vec.evaluation.measure import measure
+
         encoder = load_encoder(model)
         measured = measure(encoder, dev, batch_size=settings.evaluate.batch_size, **options)
         cache_scores(artifacts.on_dev, digest, today, measured)
         return Figures(measured.scores, measured.contributions)
 
     def compare(rival: Path, model: Path) -> str | None:
+        from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate, choose_label_free
+        from dial2vec.pipeline.select import draw_dialogues, views
+
         folders, drawn = {"rival": rival, "candidate": model}, draw_dialogues(dev, settings)
         pair = [EncodedCandidate(name, 0, views(load_encoder(folder), drawn)) for name, folder in folders.items()]
         allowance = STUDENT_ALLOWANCE if is_student(model) else 0.0

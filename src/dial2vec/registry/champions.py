@@ -13,7 +13,7 @@ from mlflow.entities.model_registry import ModelVersion
 
 from dial2vec.config import Promote
 from dial2vec.errors import BusyError, ModelError
-from dial2vec.evaluation.selection.choice import MIN_DIALOGUES
+from dial2vec.evaluation import MIN_DIALOGUES
 from dial2vec.registry import corpus_of, promotion
 from dial2vec.registry.by_hand import note_state, notice, noticed
 from dial2vec.registry.decisions import ROLLED_BACK_TAG, decisions, record, settle, verdict_key

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from dial2vec.errors import Dial2vecError
+from dial2vec.evaluation import MIN_DIALOGUES
 from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure_criteria
 
 # Share of resamplings in which a candidate is above the start: at least 0.9 is clearly ahead, at most 0.1 clearly
@@ -21,7 +22,6 @@ AHEAD_ON = 2
 # Minimum share of the best gain in agreement of the two sides. A shrinking space raises the other two criteria more and
 # more and loses this gain: measured in docs/recipe.md.
 KEPT_SHARE = 0.5
-MIN_DIALOGUES = 40
 # Loss in a criterion that a student may have. Where the start's agreement of the two sides is near its ceiling of 1, as
 # on sgd (0.979), students with better figures lose 0.004 to 0.007, and worse ones 0.009 and more (docs/student.md).
 STUDENT_ALLOWANCE = 0.0075

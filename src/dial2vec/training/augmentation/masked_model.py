@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from torch.nn.utils.rnn import pad_sequence
 
 from dial2vec.dialogue import Dialogue, Turn
@@ -121,6 +120,9 @@ def replaced(
     :param context_turns: Same as in `inserted`.
     :param least_probability: Same as in `inserted`.
     """
+    # Loaded here: half a second, and few trainings replace words.
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
     marked = []
     for dialogue in dialogues:
         content = [

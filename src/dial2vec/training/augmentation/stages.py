@@ -19,7 +19,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.cluster import AgglomerativeClustering
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.draws import share_of
@@ -67,6 +66,9 @@ def stages_of(
     n_stages = min(n, max(2, round(n / turns_per_stage)))
     if n_stages == n:
         return [range(turn, turn + 1) for turn in range(n)]
+    # Loaded here: half a second, and few trainings need it.
+    from sklearn.cluster import AgglomerativeClustering
+
     if kind == "clusters":
         clusters = AgglomerativeClustering(n_stages, linkage="ward").fit(vectors).labels_
         return [np.flatnonzero(clusters == cluster).tolist() for cluster in dict.fromkeys(clusters.tolist())]
