@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dial2vec.config import Serve
-from dial2vec.operation.serving.openapi import description, page
+from dial2vec.operation.serving.openapi import description
 
 HELLO = {"turns": [{"speaker": "a", "text": "w1 w2"}, {"speaker": "b", "text": "w3"}]}
 
@@ -91,7 +91,7 @@ def test_the_examples_are_answered(gate, ask):
 
 
 @pytest.mark.parametrize("path", ["/v1/embeddings", "/invocations", "/readyz"])
-def test_the_page_has_a_line_to_try_for_each_path(path):
-    text = page(Serve())
-    assert f"curl http://127.0.0.1:5601{path}" in text
+def test_the_page_has_a_line_to_try_for_each_path_at_the_address_where_it_was_found(gate, ask, path):
+    text = ask(gate(), path="/", method="GET", host="localhost:7007").text
+    assert f"curl http://localhost:7007{path}" in text
     assert "65536" in text

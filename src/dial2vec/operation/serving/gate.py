@@ -198,7 +198,8 @@ class Gate:
         return JSONResponse(description(self.settings))
 
     async def _page(self, scope: Message, receive: Receive) -> Response:
-        return Response(page(self.settings), media_type="text/html")
+        host = dict(scope["headers"])[b"host"].decode("latin-1")
+        return Response(page(self.settings, f"{scope['scheme']}://{host}"), media_type="text/html")
 
 
 async def _disconnect(receive: Receive) -> None:

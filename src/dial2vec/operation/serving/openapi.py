@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -51,14 +51,17 @@ def description(settings: Serve) -> Json:
     }
 
 
-@cache
-def page(settings: Serve) -> str:
-    """Return the page: each path with its answers, and a curl line to try."""
+@lru_cache(maxsize=8)
+def page(settings: Serve, address: str) -> str:
+    """Return the page: each path with its answers, and a curl line to try.
+
+    :param address: Address at which the page was found, such as "http://127.0.0.1:5601".
+    """
     api = description(settings)
     operations = [
-        {"path": path, "method": method.upper(), "curl": _curl(path, operation), "description": ""} | operation
+        {"path": path, "method": method.upper(), "curl": _curl(f"{address}{path}", about), "description": ""} | about
         for path, item in api["paths"].items()
-        for method, operation in item.items()
+        for method, about in item.items()
     ]
     limits = {
         "dialogues": settings.max_dialogues,
@@ -71,8 +74,8 @@ def page(settings: Serve) -> str:
     return template.render(api=api, operations=operations, limits=limits)
 
 
-def _curl(path: str, operation: Json) -> str:
-    line = f"curl http://127.0.0.1:5601{path}"
+def _curl(address: str, operation: Json) -> str:
+    line = f"curl {address}"
     if "requestBody" not in operation:
         return line
     body = json.dumps(operation["requestBody"]["content"]["application/json"]["example"])
