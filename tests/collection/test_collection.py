@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +49,13 @@ def test_vectors_are_those_of_the_encoder_at_length_one(tmp_path, encoder, dialo
     )
     assert list(collection.dialogues()) == dialogues
     assert list(collection.dialogues([7, 2])) == [dialogues[7], dialogues[2]]
+
+
+def test_git_takes_nothing_of_a_collection(tmp_path, encoder, dialogue):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(4))), encoder=encoder)
+    status = ["git", "status", "--short", "--untracked-files=all"]
+    assert subprocess.run(status, cwd=tmp_path, check=True, capture_output=True, text=True).stdout == "?? a.jsonl\n"
 
 
 @given(cuts=st.lists(st.integers(0, 20), max_size=3))

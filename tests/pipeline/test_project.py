@@ -40,8 +40,19 @@ def test_a_new_project_has_the_settings_of_the_repository_and_a_corpus_with_its_
     assert own == repository.replace("corpora: [demo] ", "corpora: [our_calls] ")
     assert load_settings(new / "params.yaml").corpora == ("our_calls",)
     assert load_operation(new / "operation.yaml") == load_operation(ROOT / "operation.yaml")
-    for name in ("operation.yaml", "flows/retrain.py", ".dvcignore", ".dvc/config"):
+    for name in ("operation.yaml", "flows/retrain.py", ".dvcignore", ".dvc/config", ".dvc/.gitignore"):
         assert (new / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_git_takes_no_conversation_of_it(new):
+    held = [new / "data" / "our_calls" / "a.jsonl", new / ".dvc" / "cache" / "a", new / "artifacts" / "our_calls" / "a"]
+    for path in held:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("My card is lost.")
+    for command in (["init", "-q"], ["add", "--all"]):
+        subprocess.run(["git", *command], cwd=new, check=True)
+    staged = subprocess.run(["git", "ls-files"], cwd=new, check=True, capture_output=True, text=True).stdout
+    assert set(staged.split()) == set((ROOT / "src/dial2vec/pipeline/template.txt").read_text().split())
 
 
 def test_its_stages_are_those_of_the_repository_but_depend_on_the_installed_code(new):

@@ -134,6 +134,8 @@ def _opened(folder: Path, encoder: Encoder) -> Manifest:
 
 def _begin(folder: Path, encoder: Encoder, fingerprint: str) -> Manifest:
     save_copy(encoder, folder / "model")
+    # A collection holds the conversations, which a commit of the project around it must not take along.
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     manifest = Manifest(encoder.name, fingerprint, encoder.dimension)
     manifest.write(folder)
     return manifest
