@@ -7,10 +7,14 @@ import subprocess
 import sys
 
 import mlflow
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from dial2vec.cli import main
+from dial2vec.collection.explorer.explorer_page import render_explorer
+from dial2vec.collection.explorer.packing import packed, packed_dialogues
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import BusyError
 from dial2vec.registry.champions import promote
@@ -111,6 +115,21 @@ def holding(root, word):
     )
 
 
+def test_maps_and_tables_that_hold_a_forgotten_dialogue_are_named(forgetful):
+    def content(words):
+        return packed(packed_dialogues([Dialogue("c9", (Turn("a", "good day"), Turn("b", words)))]))
+
+    pages = {"map.html": content(f"my {SECRET} is broken"), "other.html": content("good day to you")}
+    for name, text in pages.items():
+        (forgetful / name).write_text(render_explorer("calls", content=text))
+    for name, ids in {"vectors.parquet": ["c1", "c2"], "few.parquet": ["c1"]}.items():
+        pq.write_table(pa.table({"dialogue_id": ids, "embedding": [[1.0]] * len(ids)}), forgetful / name)
+    pq.write_table(pa.table({"id": ["c2"]}), forgetful / "another.parquet")
+    dry = CliRunner().invoke(main, ["forget", "calls", "c2"])
+    left = [line.split()[0] for line in dry.output.splitlines() if "(LEFT" in line]
+    assert left == ["map.html", "vectors.parquet"]
+
+
 def test_a_forgotten_dialogue_leaves_no_word_in_the_project(forgetful):
     assert len(holding(forgetful, SECRET)) > 10
     dry = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote"])
@@ -134,6 +153,7 @@ def test_a_forgotten_dialogue_leaves_no_word_in_the_project(forgetful):
     )
     assert "up to date" in status.stdout, status.stdout + status.stderr
     assert local_model("models:/dial2vec-calls@candidate", root=forgetful).is_dir()
+    assert "1 dialogue is forgotten." in done.output
     again = CliRunner().invoke(main, ["forget", "calls", "c2"])
     assert again.exit_code == 1
     assert "has no dialogue 'c2'; expected one of its 2 ids." in again.output

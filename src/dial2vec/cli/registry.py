@@ -172,7 +172,7 @@ def forget(corpus: str, ids: tuple[str, ...], collections: tuple[Path, ...], rem
             click.echo(line)
         if yes:
             forget_dialogues(root, plan)
-    done = f"{len(plan.dialogues)} dialogues are forgotten."
+    done = "1 dialogue is forgotten." if len(plan.dialogues) == 1 else f"{len(plan.dialogues)} dialogues are forgotten."
     click.echo(done if yes else "Dry run: nothing is changed. With --yes it is.")
 
 

@@ -1,14 +1,19 @@
-"""A collection without some of its dialogues."""
+"""A collection without some of its dialogues, and what was made of one and still holds them."""
 
 from __future__ import annotations
 
+import re
 import shutil
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.explorer.packing import json_of_packed
 from dial2vec.data.traces import without_dialogues
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
@@ -16,6 +21,8 @@ from dial2vec.files import atomic_path, folder_lock
 
 # What people wrote: decisions about groups, and notes with a line per dialogue.
 KEPT = ("curation.yaml", "notes.jsonl")
+# The dialogues of a map that is one file.
+CONTENT = re.compile(r'<script type="text/plain" id="content">([^<]+)<')
 
 
 def forget_in_collection(folder: Path, ids: set[str]) -> list[str]:
@@ -53,3 +60,21 @@ def _make_again(collection: CollectionFolder, rows: Sequence[int], folder: Path)
         add(folder, kept, encoder=load_encoder(collection.model), progress=False)
     finally:
         kept.unlink(missing_ok=True)
+
+
+def map_or_table_holds(path: Path, turns: re.Pattern[bytes], ids: set[str]) -> bool:
+    """Return whether a map that is one file, or a table of vectors, holds a dialogue. Both are compressed.
+
+    :param turns: Pattern of the turns that no other dialogue has.
+    :param ids: Ids of the dialogues, which tell a table.
+    """
+    try:
+        if path.suffix == ".html":
+            content = CONTENT.search(path.read_text(encoding="utf-8"))
+            return bool(content and turns.search(json_of_packed(content[1])))
+        if path.suffix == ".parquet":
+            return not ids.isdisjoint(pq.read_table(path, columns=["dialogue_id"])["dialogue_id"].to_pylist())
+    except (OSError, ValueError, KeyError, EOFError, zlib.error):
+        # Another page, or another table.
+        return False
+    return False

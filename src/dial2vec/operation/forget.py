@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from dial2vec.collection.collection_folder import MANIFEST
-from dial2vec.collection.forgetting import forget_in_collection
+from dial2vec.collection.forgetting import forget_in_collection, map_or_table_holds
 from dial2vec.data.corpora.transcripts import LABELS, read_labels, transcript_files
 from dial2vec.data.traces import holds, traces_of, without_dialogues, without_label_rows
 from dial2vec.dialogue import Dialogue, dialogue_from_record, read_dialogues
@@ -128,7 +128,7 @@ def plan_forget(
         elif path.is_relative_to(root / "mlruns" / "artifacts"):
             if path.name in EXAMPLES or path.suffix == ".html":
                 (examples if path.name in EXAMPLES else removed).extend([path] if holds(path, traces.words) else [])
-        elif holds(path, traces.turns):
+        elif holds(path, traces.turns) or map_or_table_holds(path, traces.turns, set(dialogues)):
             left.append(path)
     folders = [folder for folder in (cache, far) if folder]
     objects = [path for folder in folders for path in folder.glob("??/*") if holds(path, traces.words)]

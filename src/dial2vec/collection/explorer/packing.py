@@ -33,6 +33,11 @@ def dense(content: bytes) -> str:
     return base64.b85encode(content).translate(bytes.maketrans(MARKUP, PLAIN)).decode()
 
 
+def json_of_packed(content: str) -> bytes:
+    """Return the JSON of which `packed` made this."""
+    return gzip.decompress(base64.b85decode(content.encode().translate(bytes.maketrans(PLAIN, MARKUP))))
+
+
 def packed_dialogues(dialogues: Iterable[Dialogue]) -> dict[str, Any]:
     """Return dialogues for JSON: the `texts` of all turns, one dialogue after the other, and all else.
 
