@@ -16,12 +16,12 @@ from dial2vec.data.importing.guessing.names import plain
 from dial2vec.data.importing.guessing.plausibility import REMEDY
 from dial2vec.data.importing.guessing.speech import ALL_SAID
 from dial2vec.data.importing.guessing.turns import closing_turns
-from dial2vec.data.importing.pauses import Row, accept_rows
+from dial2vec.data.importing.pauses import Row, accept_rows, turns_of
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
 from dial2vec.data.importing.rows import oldest_first, text_of
 from dial2vec.data.importing.values.cells import as_name, as_turn_list, cell_text
 from dial2vec.data.importing.values.times import ClockReading, first_date, order, reading_of, unread
-from dial2vec.dialogue import Origin
+from dial2vec.dialogue import Dialogue, Origin, Turn
 
 # Names of programs that speak beside people in a transcript.
 SYSTEM = {"system", "system_message", "system_prompt", "system_notification"}
@@ -35,7 +35,9 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
     :param name: Prefix of the ids if no column has ids: `name-1`, `name-2`, ...
     :param result: Result that gets the dialogues.
     """
-    seen: dict[str, int] = {}
+    # The latest state of each dialogue, or of the conversations of a chat.
+    states: dict[str, list[Dialogue]] = {}
+    lines: dict[str, int] = {}
     records = iter(records)
     first = list(islice(records, SAMPLE))
     dates = [as_name(record.values.get("date")) for record in first]
@@ -52,20 +54,32 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank") or fault
         if not reason and is_damaged("".join((dialogue_id, *labels))):
             reason = DAMAGED
-        if not reason and dialogue_id in seen:
-            reason = f"the id came before on line {seen[dialogue_id]}"
+        if not reason and (state := states.get(dialogue_id)):
+            before = [turn for part in state for turn in part.turns]
+            if _goes_on(before, turns_of(rows, columns.join, reading)):
+                result.repeated += len(before)
+            else:
+                reason = f"the id came before on line {lines[dialogue_id]}"
         if reason:
             result.speakers.update(dict.fromkeys(row.speaker for row in rows if row.speaker))
             result.refuse(source, record.line, dialogue_id if not record.problem or record.values else "", reason)
             continue
-        seen[dialogue_id] = record.line
         result.blank += blank
         times = [*_times(record.values, columns), as_name(record.values.get("date"))]
         result.unread.update(unread(times))
         date, metadata = first_date(times, reading), columns.metadata_of(record.values)
-        origin = Origin(source, record.line)
+        made, origin = len(result.dialogues), Origin(source, record.line)
         given: Any = {"origin": origin, "result": result, "labels": labels, "date": date, "metadata": metadata}
         accept_rows(dialogue_id, rows, columns, reading, **given)
+        if new := result.dialogues[made:]:
+            states[dialogue_id], lines[dialogue_id] = new, record.line
+        del result.dialogues[made:]
+    result.dialogues += chain.from_iterable(states.values())
+
+
+def _goes_on(before: Sequence[Turn], turns: Sequence[Turn]) -> bool:
+    """Return whether a later state of a dialogue has more turns: programs save one again with each new turn."""
+    return len(before) < len(turns) and list(before) == list(turns[: len(before)])
 
 
 def _times(values: dict[str, Any], columns: Columns) -> list[str]:

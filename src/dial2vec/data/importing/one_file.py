@@ -23,6 +23,7 @@ from dial2vec.data.importing.by_recipe.recognising import (
 from dial2vec.data.importing.files.captions import read_captions
 from dial2vec.data.importing.files.encodings import Encoding, find_encoding, open_text
 from dial2vec.data.importing.files.formats import HEAD_LINES, find_format, find_list, is_parquet
+from dial2vec.data.importing.files.json_tables import read_json_table, rows_below_names, rows_of_columns
 from dial2vec.data.importing.files.mending import Mending
 from dial2vec.data.importing.files.plain_text import read_plain_text
 from dial2vec.data.importing.files.records import SHOWN, Record, outline, read_json_lines, read_json_records
@@ -141,10 +142,14 @@ class FileReader:
             lines = self._unwrapped(read_json_lines(path, encoding))
             return self._read_records(lines, Description(form, str(encoding)))
         outlined = outline(path, encoding)
+        if not options.turns and rows_below_names(outlined):
+            return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
         recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
         if not recognised and not options.turns:
             outlined = without_wrappers(outlined)
             recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
+        if not recognised and not options.turns and rows_of_columns(outlined):
+            return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
         records = read_json_records(path, encoding, recognised[1] if recognised else find_list(outlined, options))
         return self._read_records(self._unwrapped(records), Description(form, str(encoding)))
 

@@ -1,4 +1,4 @@
-from dial2vec.data.importing.guessing.unfolding import turns_by_side
+from dial2vec.data.importing.guessing.unfolding import turns_by_side, unfolding
 
 
 def test_objects_that_hold_a_text_by_its_side_become_turns():
@@ -22,3 +22,10 @@ def test_lists_of_people_and_lists_beside_turns_stay():
     turns = [{"speaker": "Ann", "text": "Hi"}, {"speaker": "Bo", "text": "Yes"}]
     assert turns_by_side([{"participants": [{"agent": "Ann"}, {"customer": "Bo"}]}]) is None
     assert turns_by_side([{"history": [{"agent": "Ann"}, {"customer": "Bo"}], "turns": turns}]) is None
+
+
+def test_a_question_and_an_answer_that_are_objects_are_two_turns():
+    row = {"id": 1, "question": {"author": "Ana", "text": "How?"}, "answer": {"author": "Bo", "text": "So."}}
+    spread = unfolding([row])
+    assert spread is not None
+    assert spread(row) == {"id": 1, "turns": [row["question"], row["answer"]]}

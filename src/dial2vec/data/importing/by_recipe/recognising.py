@@ -9,7 +9,7 @@ from typing import Any
 
 from dial2vec.data.importing.by_recipe.recipe import Finder, Recipe, known_recipes
 from dial2vec.data.importing.by_recipe.recipe_lines import find_text_recipe
-from dial2vec.data.importing.files.records import BY_ID, DEPTH, EACH, below_ids, lists_in, siblings
+from dial2vec.data.importing.files.records import BY_ID, DEPTH, below_ids, each_of, lists_in
 from dial2vec.data.importing.guessing.evidence import changes, id_column, time_column
 from dial2vec.data.importing.guessing.exchanges import CLOSING
 from dial2vec.data.importing.guessing.names import plain
@@ -150,14 +150,14 @@ def recipe_of_json(
     if best is None:
         inside = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
         return next(((recipe, keys) for recipe, keys in inside if recipe), None)
-    if best[1] and not best[0].turns and best[1][-1] != "*" and (alike := _alike(outlined, best[1])):
-        return best[0], below_ids(best[1], alike)
-    if best[1] and best[1] != BY_ID and len(best[1]) == 1:
-        if not best[0].turns:
-            return None if _is_by_id(outlined, best[1]) else best
-        if sum(bool(recipe_of_records(items, [best[0]])) for items in lists_in(outlined).values()) > 1:
-            # Such as the lists "train" and "test".
-            return best[0], EACH
+    if best[1] and not best[0].turns and best[1][-1] != "*" and len(alike := _alike(outlined, best[1])) > 1:
+        return best[0], below_ids(alike)
+    if best[1] and len(best[1]) == 1 and best[1] != BY_ID and not best[0].turns:
+        return None if _is_by_id(outlined, best[1]) else best
+    lists = [place for place, items in lists_in(outlined).items() if recipe_of_records(items, [best[0]])]
+    if best[0].turns and best[1] in lists:
+        # Such as the lists "train" and "test".
+        return best[0], each_of([place for place in lists if len(place) == len(best[1] or ())])
     return best
 
 
@@ -168,9 +168,9 @@ def _is_by_id(outlined: dict[str, Any], keys: tuple[str, ...]) -> bool:
 
 
 def _alike(outlined: Any, keys: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the lists of the same kind of turns in the same place below other keys, which are ids."""
+    """Return the lists of the same kind of turns below as many other keys, which are ids; [] at the top."""
     lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
-    return [place for place in siblings(keys, lists) if lists[place] == lists.get(keys)] if len(keys) > 1 else []
+    return [place for place in lists if len(place) == len(keys) > 1 and lists[place] == lists.get(keys)]
 
 
 def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:

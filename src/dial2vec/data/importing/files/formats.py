@@ -12,7 +12,8 @@ from dial2vec.data.importing.by_recipe.recipe import Finder
 from dial2vec.data.importing.by_recipe.recognising import recipe_of_lines
 from dial2vec.data.importing.files.captions import ARROW
 from dial2vec.data.importing.files.encodings import Encoding, open_bytes, open_text
-from dial2vec.data.importing.files.records import BY_ID, below_ids, lists_in, siblings
+from dial2vec.data.importing.files.plain_text import is_script
+from dial2vec.data.importing.files.records import BY_ID, below_ids, each_of, lists_in
 from dial2vec.data.importing.files.tables import DELIMITERS
 from dial2vec.data.importing.guessing.names import NAMES, by_name, known_names, plain
 from dial2vec.data.importing.guessing.turns import holds_texts, holds_turns, is_turn, names_speaker
@@ -133,6 +134,8 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     if options.turns and "." in options.turns and isinstance(outlined, dict) and Finder(options.turns)(outlined):
         return None
     objects = lists_in(outlined)
+    if not objects and are_scripts(outlined):
+        return BY_ID
     # Some messages lack a text or a speaker: the keys of all first objects count.
     lists = {
         keys: {name: value for item in reversed(items) for name, value in item.items()}
@@ -143,14 +146,17 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     named = _named_list(lists, options)
     if named is not None:
         return named or None
-    for keys, first in lists.items():
-        if not is_turn(first) and any(map(holds_turns, first.values())):
-            return keys
-    for keys, first in lists.items():
-        if _has_ids(objects[keys]) and _is_like_a_turn(first):
-            return keys
-    # {"call-1": [...], "call-2": [...]}: several keys, and none is a known name.
+    of_dialogues = [k for k, first in lists.items() if not is_turn(first) and any(map(holds_turns, first.values()))]
+    of_rows = [keys for keys, first in lists.items() if _has_ids(objects[keys]) and _is_like_a_turn(first)]
+    for places in (of_dialogues, of_rows):
+        if places:
+            # Such as the lists "train" and "test", or a list per file.
+            alike = [keys for keys in _as_deep(places) if lists[keys].keys() & lists[places[0]].keys()]
+            return each_of(alike)
     of_turns = [keys for keys, first in lists.items() if _is_like_a_turn(first)]
+    if place := _below_ids(of_turns):
+        return place
+    # {"call-1": [...], "call-2": [...]}: several keys, and none is a known name.
     tops = {keys[0] for keys in of_turns or lists}
     if len(tops) > 1 and not any(map(_is_known, tops)):
         return BY_ID
@@ -159,23 +165,36 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     return next((keys for keys, first in lists.items() if any(map(holds_texts, first.values()))), None)
 
 
+def are_scripts(outlined: Any) -> bool:
+    """Return whether an object holds a transcript as text under each of several ids."""
+    values = list(outlined.values()) if isinstance(outlined, dict) and not any(map(_is_known, outlined)) else []
+    return len(values) > 1 and all(isinstance(value, str) and is_script(value) for value in values[:HEAD_LINES])
+
+
 def _is_known(name: str) -> bool:
     return any(plain(name) in group for group in NAMES.values())
 
 
 def _holder(outlined: Any, of_turns: list[tuple[str, ...]], lists: list[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the keys that lead to the dialogues around lists of turns; () for the whole file."""
-    keys = of_turns[0]
-    if alike := siblings(keys, of_turns):
-        place = below_ids(keys, alike)
-        if not any(_is_known(other[len(place) - 1]) for other in (keys, *alike)):
-            return place
-    around = outlined
+    keys, around = of_turns[0], outlined
     for key in keys[:-1]:
         around = around[key]
     if _is_page(around, keys[-1]):
         return keys
     return keys[:-1] if isinstance(around.get("id"), str | int) else _around(keys, lists)
+
+
+def _below_ids(of_turns: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the keys that lead to the objects whose keys are ids, for several lists of turns; () without such."""
+    alike = _as_deep(of_turns)
+    place = below_ids(alike) if len(alike) > 1 else ()
+    return () if any(_is_known(other[len(place) - 1]) for other in alike) else place
+
+
+def _as_deep(places: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the places that are below as many keys as the first one."""
+    return [keys for keys in places if len(keys) == len(places[0])]
 
 
 def _has_ids(objects: list[dict[str, Any]]) -> bool:

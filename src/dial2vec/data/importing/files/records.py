@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +22,8 @@ SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 LINE_END = re.compile(r"\r\n|\r|\n")
 BY_ID = ("*",)
 EACH = ("**",)
-# Deep enough for {"data": {"items": [...]}}; deeper levels are the content of dialogues.
-DEPTH = 3
+# Deep enough for {"data": {"items": {"id": {"messages": [...]}}}}; deeper levels are the content of dialogues.
+DEPTH = 4
 # Number of first items of a list by which its content is recognised.
 SHOWN = 30
 
@@ -169,7 +169,7 @@ def read_json_records(path: Path, encoding: Encoding, under: tuple[str, ...] | N
     """Yield the objects of a JSON file.
 
     :param under: Keys that lead to the list of records, or to the only record: () for a list at the top, None for an
-        object at the top, `BY_ID` at the end for an object whose keys are ids, `EACH` for all lists of an object.
+        object at the top, `BY_ID` for an object whose keys are ids, `EACH` for all objects or lists of an object.
     :raises CorpusError: if the text is no JSON.
     """
     with open_text(path, encoding) as text:
@@ -186,13 +186,13 @@ def read_json_records(path: Path, encoding: Encoding, under: tuple[str, ...] | N
 
 
 def _under_id(line: int, key: str, value: object) -> Record:
-    record = _checked(line, value)
+    record = _checked(line, {"transcript": value} if isinstance(value, str) else value)
     return record if record.problem else record._replace(values={"dialogue_id": key} | record.values)
 
 
-def _under(source: JsonText, keys: tuple[str, ...]) -> Iterator[Record]:
+def _under(source: JsonText, keys: tuple[str, ...], above: str = "") -> Iterator[Record]:
     if keys == BY_ID:
-        yield from (_under_id(source.line, key, source.value()) for key in source.members())
+        yield from (_under_id(source.line, f"{above}{key}", source.value()) for key in source.members())
     elif not keys and source.peek() == "{":
         yield _checked(source.line, source.value())
     elif not keys:
@@ -200,8 +200,9 @@ def _under(source: JsonText, keys: tuple[str, ...]) -> Iterator[Record]:
             yield _checked(line, value)
     else:
         for key in source.members():
-            if (key == keys[0] or keys == EACH) and source.peek() in ("{" if keys[1:] else "[{"):
-                yield from _under(source, keys[1:])
+            wanted = key == keys[0] or keys[:1] in (BY_ID, EACH)
+            if wanted and source.peek() in ("{" if keys[1:] else "[{"):
+                yield from _under(source, keys[1:], f"{above}{key}/" if keys[:1] == BY_ID else above)
             else:
                 source.value()
 
@@ -254,16 +255,23 @@ def lists_in(outlined: Any) -> dict[tuple[str, ...], list[dict[str, Any]]]:
     return dict(_lists_in(outlined, ()))
 
 
-def siblings(keys: tuple[str, ...], places: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the places that differ from one in a single key."""
-    alike = (place for place in places if len(place) == len(keys))
-    return [place for place in alike if sum(key != other for key, other in zip(place, keys, strict=True)) == 1]
+def below_ids(places: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the keys that lead to the objects or lists whose keys are ids, for places of one length that differ.
+
+    Of several levels of ids, such as users and their sessions, the upper ones belong to the id only if the lower ones
+    come again.
+    """
+    levels = [set(level) for level in zip(*places, strict=True)]
+    last = max(at for at, level in enumerate(levels) if len(level) > 1)
+    above = {place[: last + 1] for place in places}
+    upper = EACH if len({place[last] for place in above}) == len(above) else BY_ID
+    return (*(key for level in levels[:last] for key in (upper if len(level) > 1 else tuple(level))), *BY_ID)
 
 
-def below_ids(keys: tuple[str, ...], alike: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the keys that lead to the objects whose keys are ids, for a place and its siblings."""
-    at = next(at for at, key in enumerate(keys) if key != alike[0][at])
-    return (*keys[:at], *BY_ID)
+def each_of(places: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the keys that lead to all of several lists, which may be one, for places of one length."""
+    levels = (set(level) for level in zip(*places, strict=True))
+    return tuple(key for level in levels for key in (EACH if len(level) > 1 else level))
 
 
 def _lists_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from dial2vec.data.importing.guessing.translations import in_english
 
 DIALOGUE_WORDS = ["dialogue", "dialog", "conversation", "conv", "call", "chat", "session", "thread", "ticket", "case"]
+DIALOGUE_WORDS += ["dial"]
 TURN_WORDS = ["turn", "utterance", "message", "sentence", "segment", "line", "row", "event", "comment", "reply"]
 ID_ENDS = ("_id", "_sid", "_uuid", "_guid", "_hash", "_ts", "_number", "_no", "_ref", "_key", "")
 # The better name first. A name also counts after other words, as in "msg_text", unless it is in `BARE`.

@@ -36,8 +36,17 @@ def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], di
         by_name("text", [name]) and not _mostly(sample, name, is_folded) for name in names
     ):
         return None
-    column = next((name for name in names if _mostly(sample, name, is_folded)), None)
-    return None if column is None else lambda values: _spread(values, column)
+    columns = [name for name in names if _mostly(sample, name, is_folded)]
+    if not columns:
+        return None
+    ends = [next((name for name in columns if side_of(name) == side), "") for side in ("asked", "answered")]
+    if all(ends):
+        # {"question": {"author": "Ana", "text": "How?"}, "answer": {"author": "Bo", "text": "So."}}
+        return lambda values: (
+            {name: value for name, value in values.items() if name not in ends}
+            | {"turns": [_flat(turn) for name in ends if (turn := _object(values.get(name)))]}
+        )
+    return lambda values: _spread(values, columns[0])
 
 
 def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
