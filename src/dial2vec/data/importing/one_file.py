@@ -42,6 +42,7 @@ from dial2vec.data.importing.guessing.columns import ONE_DIALOGUE, Columns, find
 from dial2vec.data.importing.guessing.evidence import headings
 from dial2vec.data.importing.guessing.further import further_columns
 from dial2vec.data.importing.guessing.latest import latest
+from dial2vec.data.importing.guessing.numbered import nesting
 from dial2vec.data.importing.guessing.refusals import require_one_meaning
 from dial2vec.data.importing.guessing.unfolding import (
     identifying,
@@ -65,6 +66,11 @@ SAMPLE = 2000
 EXPLAINED = 3
 HEADINGS = "rows below the names of the columns that hold further headings are left out"
 NO_RECIPE = "none"
+# Changes of records that a recipe cannot hold, before one is chosen.
+BESIDE_LISTS = {
+    "turns in numbered columns": nesting,
+    "the newest question and answer beside the messages before them": latest,
+}
 # Kind of the rows and turns that the user does not choose, among those left out.
 DROPPED = "dropped"
 
@@ -241,7 +247,7 @@ class FileReader:
             )
         self.first = usable[:EXPLAINED]
         every: Iterable[Record] = counted(chain(sample, rest), "rows")
-        usable, every = self._with_latest(usable, every)
+        usable, every = self._with_turns(usable, every)
         reader = self._record_reader(usable)
         notes = description.notes
         before, read = self.result.rows, count()
@@ -274,14 +280,15 @@ class FileReader:
         unused = tuple(name for name in names if name not in columns.meanings)
         return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + mending.notes())
 
-    def _with_latest(
+    def _with_turns(
         self, usable: list[dict[str, Any]], records: Iterable[Record]
     ) -> tuple[list[dict[str, Any]], Iterable[Record]]:
-        change = latest(usable) if self._looks_for_recipe() else None
-        if not change:
-            return usable, records
-        self.changes.append("the newest question and answer beside the messages before them")
-        return list(map(change, usable)), _changed(records, change)
+        """Return first and all records with the turns in their lists that stand beside them, also for recipes."""
+        for how, find in BESIDE_LISTS.items() if self._looks_for_recipe() else ():
+            if change := find(usable):
+                self.changes.append(how)
+                usable, records = list(map(change, usable)), _changed(records, change)
+        return usable, records
 
     def _record_reader(self, usable: list[dict[str, Any]]) -> RecordReader | None:
         """Return the reader of a recipe; None if the columns have to be guessed."""

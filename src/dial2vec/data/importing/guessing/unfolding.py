@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dial2vec.data.importing.guessing.exchanges import answers_first, side_of
-from dial2vec.data.importing.guessing.names import DIALOGUE_WORDS, by_name, plain
+from dial2vec.data.importing.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, plain
 from dial2vec.data.importing.guessing.turns import holds_turns
 from dial2vec.data.importing.guessing.voices import is_side
 from dial2vec.data.importing.values.cells import as_turn_list, cell_text, unpacked
@@ -20,7 +20,10 @@ OPENINGS = {"description", "question", "problem", "initial_message", "first_mess
 OPENERS = {"requester", "reporter", "requester_name", "requester_email", "submitter", "customer", "customer_name"}
 OPENERS |= {"author", "opened_by", "asker", "op", "created_by", "user", "client", "customer_email", "from"}
 REPLIES = {"replies", "responses", "answers", "comments", "conversation", "conversations", "messages", "thread"}
-NUMBERED = re.compile(r"([^\W\d]+?)_?(\d+)(?:_text|_message)?$")
+NUMBERED = re.compile(r"(?P<side>[^\W\d]+?)_?(?P<number>\d+)(?:_text|_message)?$")
+NUMBER_FIRST = re.compile(r"(?:turn|round|exchange|step)?_?(?P<number>\d+)_(?P<side>[^\W\d]+)$")
+# Who speaks in columns such as "prompt_1" and "response_1".
+SIDES = {"asked": "user", "answered": "bot"}
 
 
 def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
@@ -54,17 +57,24 @@ def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[st
 
     The columns are called by the side and the number of the turn: `agent_1`, `customer_1`, `agent_2`.
     """
-    matches = {name: match for name in names if (match := NUMBERED.match(plain(name))) and is_side(match[1])}
-    sides = {match[1] for match in matches.values()}
-    if len(matches) < 3 or len(sides) < 2:
+    places = {name: (int(number), side) for name in names for side, number in [_numbered_side(name)] if side}
+    if len(places) < 3 or len({side for _, side in places.values()}) < 2:
         return None
-    order = sorted(matches, key=lambda name: int(matches[name][2]))
+    order = sorted(places, key=lambda name: places[name][0])
 
     def listed(values: dict[str, Any]) -> dict[str, Any]:
-        turns = [{"speaker": matches[name][1], "text": cell_text(values.get(name))} for name in order]
-        return {name: value for name, value in values.items() if name not in matches} | {"turns": turns}
+        turns = [{"speaker": places[name][1], "text": cell_text(values.get(name))} for name in order]
+        return {name: value for name, value in values.items() if name not in places} | {"turns": turns}
 
     return listed
+
+
+def _numbered_side(name: str) -> tuple[str, str]:
+    """Return the side and the number of a turn in a column's name, "agent_1" or "turn_1_agent"; ("", "0") without."""
+    match = NUMBERED.match(plain(name)) or NUMBER_FIRST.match(plain(name))
+    words = [word for word in (match["side"].split("_") if match else []) if word not in TURN_WORDS]
+    side = "_".join(words)
+    return (side if is_side(side) else SIDES.get(side_of(side), ""), match["number"]) if match else ("", "0")
 
 
 def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
@@ -103,8 +113,7 @@ def _texts_by_side(turn: dict[str, Any]) -> list[tuple[str, str]]:
     ends = [next((name for name in texts if sides[name] == side), None) for side in ("asked", "answered")]
     if not (ends[0] and ends[1] and answers_first(list(turn), ends[0], ends[1])):
         texts.sort(key=lambda name: sides[name] == "answered")
-    names = {"asked": "user", "answered": "bot"}
-    pairs = [(name if is_side(name) else names[sides[name]], turn[name]) for name in texts]
+    pairs = [(name if is_side(name) else SIDES[sides[name]], turn[name]) for name in texts]
     return pairs if len(pairs) < 3 else []
 
 
