@@ -8,6 +8,7 @@ FORMATS = {
     "json": "a list of objects, or an object that holds one",
     "jsonl": "one JSON object per line",
     "parquet": "a table",
+    "rows": "a line per column of each row, as databases print them",
     "text": "`Speaker: text` lines",
     "vtt": "WebVTT captions that name their speakers",
     "srt": "SRT captions that name their speakers",

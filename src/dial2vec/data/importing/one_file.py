@@ -27,7 +27,9 @@ from dial2vec.data.importing.files.json_tables import read_json_table, rows_belo
 from dial2vec.data.importing.files.mending import Mending
 from dial2vec.data.importing.files.plain_text import read_plain_text
 from dial2vec.data.importing.files.records import SHOWN, Record, outline, read_json_lines, read_json_records
+from dial2vec.data.importing.files.table_parts import PARTS, are_parted, in_parts, without_end, without_names
 from dial2vec.data.importing.files.tables import (
+    BARS,
     DELIMITERS,
     find_delimiter,
     find_header,
@@ -36,6 +38,7 @@ from dial2vec.data.importing.files.tables import (
     read_parquet,
     read_table,
 )
+from dial2vec.data.importing.files.vertical import read_vertical
 from dial2vec.data.importing.files.wrappers import unwrapped, without_wrappers
 from dial2vec.data.importing.guessing.branches import branching
 from dial2vec.data.importing.guessing.columns import ONE_DIALOGUE, Columns, find_columns
@@ -144,6 +147,8 @@ class FileReader:
             return self._read_scripts(encoding, form)
         if form in ("csv", "tsv"):
             return self._read_table(encoding, form)
+        if form == "rows":
+            return self._read_records(read_vertical(path, encoding), Description(form, str(encoding)))
         if form == "jsonl":
             lines = self._unwrapped(read_json_lines(path, encoding))
             return self._read_records(lines, Description(form, str(encoding)))
@@ -171,15 +176,20 @@ class FileReader:
     def _read_table(self, encoding: Encoding, form: str) -> Description:
         options, path = self.options, self.path
         delimiter = named_delimiter(options.delimiter) if options.delimiter else find_delimiter(path, encoding)
-        titles = find_header(path, encoding, delimiter) if options.header else 0
+        *titles, names = (find_header(path, encoding, delimiter) if options.header else ()) or [[]]
         quoted = not is_unquoted(path, encoding, delimiter)
-        records = read_table(path, encoding, delimiter, header=options.header, titles=titles, quoted=quoted)
+        records = read_table(path, encoding, delimiter, header=options.header, titles=len(titles), quoted=quoted)
         notes: tuple[str, ...] = (
-            (f"title lines above the names of the columns are left out: {titles}",) if titles else ()
+            (f"title lines above the names of the columns are left out: {len(titles)}",) if titles else ()
         )
         notes += () if quoted else ("its quotes are plain characters, not signs around cells",)
         shown = DELIMITERS.get(delimiter, repr(delimiter))
-        records = _without_names(records, self.result)
+        records = without_end(records) if delimiter in BARS else records
+        if names and not options.named and are_parted(path, encoding, names, delimiter):
+            notes = (*notes[bool(titles) :], PARTS)
+            records = in_parts(records, [", ".join(filter(None, title)) for title in titles], self.name)
+        else:
+            records = without_names(records, self.result)
         return self._read_records(records, Description(form, str(encoding), shown, notes=notes))
 
     def _looks_for_recipe(self) -> bool:
@@ -362,15 +372,6 @@ class FileReader:
 
 def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
     return (record._replace(values=change(record.values)) for record in records)
-
-
-def _without_names(records: Iterator[Record], result: ImportResult) -> Iterator[Record]:
-    """Leave out rows that repeat the names of the columns, as in tables that were put below each other."""
-    for record in records:
-        if record.values and not record.problem and all(name == cell.strip() for name, cell in record.values.items()):
-            result.repeated += 1
-        else:
-            yield record
 
 
 def _once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:

@@ -14,7 +14,9 @@ from dial2vec.data.importing.files.captions import ARROW
 from dial2vec.data.importing.files.encodings import Encoding, open_bytes, open_text
 from dial2vec.data.importing.files.plain_text import is_script
 from dial2vec.data.importing.files.records import BY_ID, below_ids, each_of, lists_in
+from dial2vec.data.importing.files.table_parts import has_ruled_table
 from dial2vec.data.importing.files.tables import DELIMITERS
+from dial2vec.data.importing.files.vertical import has_vertical_rows
 from dial2vec.data.importing.guessing.names import NAMES, by_name, known_names, plain
 from dial2vec.data.importing.guessing.turns import holds_texts, holds_turns, is_turn, names_speaker
 from dial2vec.data.importing.options import Options
@@ -113,8 +115,12 @@ def find_format(path: Path, encoding: Encoding) -> str:
         return "vtt"
     if any(ARROW.match(line) for line in head[:5]):
         return "srt"
+    if has_vertical_rows(lines):
+        return "rows"
     if recipe_of_lines("".join(lines)):
         return "text"
+    if has_ruled_table(lines):
+        return "csv"
     return "csv" if any(known_names(first.split(delimiter)) > 1 for delimiter in DELIMITERS) else "text"
 
 

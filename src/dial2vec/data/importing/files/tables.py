@@ -19,7 +19,9 @@ from dial2vec.data.importing.files.records import Record
 from dial2vec.data.importing.guessing.names import known_names
 from dial2vec.errors import CorpusError
 
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "│": "box"}
+# Delimiters of tables with rules between rows.
+BARS = ("|", "│")
 # Largest number of lines in a cell: without it a quote that is never closed would swallow the rest of the file.
 MOST_LINES = 20_000
 # Rows of Parquet that are unpacked at once.
@@ -27,8 +29,8 @@ ROWS = 256
 SAMPLED_LINES = 200
 # Number of first rows among which the header is sought.
 MOST_TITLES = 15
-# A line below the names of the columns, or around a table: "|---|:--:|", "----+----", "+====+".
-RULE = re.compile(r"[\s:+=-]*[-=]{2}[\s:+=-]*")
+# A line below the names of the columns, or around a table: "|---|:--:|", "----+----", "+====+", "├──┼──┤".
+RULE = re.compile(r"[\s:+=\u2500-\u257f-]*[-=\u2500\u2550]{2}[\s:+=\u2500-\u257f-]*")
 DAMAGED_ROW = "the row is damaged: it holds bytes that are not valid characters"
 
 
@@ -118,7 +120,7 @@ def read_rows(
             cells = [cell.removeprefix("\ufeff") for cell in cells[:1]] + cells[1:]
             if line == 1 and _is_separator_line(cells):
                 cells = []
-            if any(cell.strip() for cell in cells) and not (delimiter == "|" and RULE.fullmatch("".join(cells))):
+            if any(cell.strip() for cell in cells) and not (delimiter in BARS and RULE.fullmatch("".join(cells))):
                 yield line, cells, DAMAGED_ROW if is_damaged("".join(cells)) else ""
 
 
@@ -171,7 +173,7 @@ def _rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     # The last row may be cut by the end of the sample.
     with contextlib.suppress(csv.Error):
-        rows.extend(row for row in reader if row)
+        rows.extend(row for row in reader if row and not (delimiter in BARS and RULE.fullmatch("".join(row))))
     return rows
 
 
@@ -187,24 +189,23 @@ def _fit(head: list[str], delimiter: str) -> tuple[int, float, int]:
 def _header_at(rows: list[list[str]]) -> int:
     """Return the index of the row with the names of the columns: below a report's title lines if these name none.
 
-    Such a row has at least 3 cells, two known names, another width than the first row, and rows as wide below it.
+    Such a row has two known names, more cells than the rows above it, and rows as wide below it, up to another title.
     """
-    if not rows or known_names(rows[0]):
-        return 0
     for at, row in enumerate(rows[1:MOST_TITLES], start=1):
         filled = [cell for cell in row if cell.strip()]
-        alike = [len(other) == len(row) for other in rows[at + 1 : at + 4]]
+        below = [len(other) for other in rows[at + 1 : at + 4]]
         widths = {len([cell for cell in above if cell.strip()]) for above in rows[:at]}
-        if len(filled) > max(2, *widths) and known_names(row) > 1 and alike and all(alike):
+        wider = len(filled) > max(1, *widths) and below[:1] == [len(row)] == [max(below, default=0)]
+        if wider and known_names(row) > max(1, known_names(rows[0])):
             return at
     return 0
 
 
-def find_header(path: Path, encoding: Encoding, delimiter: str) -> int:
-    """Return the number of rows above the header: title lines of a report, which are left out."""
+def find_header(path: Path, encoding: Encoding, delimiter: str) -> list[list[str]]:
+    """Return the row with the names of the columns, and the rows above it: title lines of a report."""
     rows = _rows_of(_head(path, encoding), delimiter)
     rows = [row for row in rows if any(cell.strip() for cell in row) and not _is_separator_line(row)]
-    return _header_at(rows)
+    return rows[: _header_at(rows) + 1]
 
 
 def is_unquoted(path: Path, encoding: Encoding, delimiter: str) -> bool:
