@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from dial2vec.data.importing.files.right_to_left import right_to_left_page
 from dial2vec.data.importing.files.western import PAGES, fit_of, western_page
 from dial2vec.errors import CorpusError
 
@@ -177,6 +178,8 @@ def _guess(sample: bytes) -> str:
     # Few accents between plain letters, all of one language.
     beyond = sum(byte > 127 for byte in sample)
     if 2 * beyond < len(sample) and fit_of(sample, page := western_page(sample)) == 1:
+        return page
+    if page := right_to_left_page(sample):
         return page
     matches = charset_normalizer.from_bytes(sample, cp_isolation=PLAUSIBLE)
     best = matches.best()
