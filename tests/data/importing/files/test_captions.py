@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dial2vec.data.importing.files.captions import read_captions
 from dial2vec.data.importing.files.encodings import find_encoding
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
 from dial2vec.dialogue import Turn
 
 MEETING = """WEBVTT - Weekly
@@ -137,3 +139,14 @@ def test_cues_are_sorted_by_time_unless_a_second_part_begins(tmp_path):
 def test_captions_of_youtube_are_read(tmp_path):
     cues = [f"0:00:0{at}.000,0:00:0{at}.900\n{name}: {text}\n" for at, (name, text) in enumerate(SAID, start=1)]
     assert said_in(tmp_path, "a.sbv", cues) == SAID
+
+
+def test_a_name_above_the_time_of_each_cue_speaks(tmp_path):
+    said = [("Kim Lee", "Hello you"), ("Ann", "My card"), ("Kim Lee", "Lost?")]
+    cues = [f"{name}\n00:00:0{at}.000 --> 00:00:0{at}.900\n{text}" for at, (name, text) in enumerate(said)]
+    path = tmp_path / "c.vtt"
+    path.write_text("WEBVTT\n\n" + "\n\n".join(cues) + "\n")
+    [dialogue] = read_export(path, Options()).result.dialogues
+    assert [(turn.speaker, turn.text) for turn in dialogue.turns] == said
+    path.write_text("WEBVTT\n\n" + "\n\n".join(cues).replace("Kim Lee\n", "2\n").replace("Ann\n", "1\n"))
+    assert read_export(path, Options()).result.dialogues == []

@@ -50,8 +50,8 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     """
     script = Script()
     named = False
-    cues = _cues(path, encoding)
-    cues = _with_names(cues)
+    cues, ids = _cues(path, encoding)
+    cues = _with_names(cues, ids)
     any_name = sum(bool(ANY_NAME.match(cue)) for _, cue in cues) > NEARLY_ALL * len(cues)
     for line, cue in cues:
         if is_damaged(cue) and not script.problem:
@@ -70,8 +70,15 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     return script
 
 
-def _with_names(cues: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return the cues with voices if nearly each one begins with a name in brackets or on its own line (Teams)."""
+def _with_names(cues: list[tuple[int, str]], ids: dict[int, str]) -> list[tuple[int, str]]:
+    """Return the cues with voices if nearly each one begins with a name in brackets or on its own line (Teams).
+
+    :param ids: Line above the time of each cue, which may be a name, too.
+    """
+    if len(ids) == len(cues) and not any(VOICE.search(cue) or split_speaker(cue) for _, cue in cues):
+        names = list(ids.values())
+        if all(map(is_name, names)) and not any(map(str.isdecimal, names)) and 1 < len(set(names)) < len(names):
+            return [(at, f"<v {ids[at]}>{cue}") for at, cue in cues]
     for form in (LABEL, NAME_ABOVE):
         matches = [form.match(cue) for _, cue in cues]
         names = [match[1] for match in matches if match and is_name(match[1])]
@@ -80,16 +87,17 @@ def _with_names(cues: list[tuple[int, str]]) -> list[tuple[int, str]]:
     return cues
 
 
-def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
-    """Return line number and text of each cue.
+def _cues(path: Path, encoding: Encoding) -> tuple[list[tuple[int, str]], dict[int, str]]:
+    """Return line number and text of each cue, and the lines above their times by these numbers.
 
     A cue begins with a time in any form and ends before the next one, so that none is lost. Cues are sorted by time.
     """
     cues: list[tuple[int, list[str]]] = []
     starts: list[float | None] = []
+    ids: dict[int, str] = {}
     parts = 0
     block = above = ""
-    blank = True
+    blank = apart = True
     with open_text(path, encoding) as text:
         for number, raw in enumerate(text, start=1):
             line = raw.strip().removeprefix("\ufeff")
@@ -98,6 +106,8 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
                 start = START.search(line)
                 starts.append(seconds(start[0], day_first=False) if start else None)
                 parts += above == "1"
+                if above and apart:
+                    ids[number] = above
                 # The line above a time is the cue's number or name, if it follows a blank line.
                 first = [f"<v {named[1] or named[2]}>"] if (named := NAMED_CUE.match(above)) else []
                 # Some write the text on the line of the times, where WebVTT has settings such as "align:start".
@@ -108,13 +118,13 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
                 parts += line.startswith("WEBVTT") and bool(cues)
             elif cues and not block:
                 cues[-1][1].append(line)
-            above, blank = line, not line
+            above, apart, blank = line, blank, not line
             block = "" if blank else block
     texts = [
         (number, "\n".join(_without_next_name(lines, at + 1 < len(cues)))) for at, (number, lines) in enumerate(cues)
     ]
     # The times begin again in the second part of a recording.
-    return texts if parts > 1 else _sorted(texts, starts)
+    return (texts if parts > 1 else _sorted(texts, starts)), ids
 
 
 def _sorted(cues: list[tuple[int, str]], starts: list[float | None]) -> list[tuple[int, str]]:
