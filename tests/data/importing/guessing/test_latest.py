@@ -59,3 +59,10 @@ def test_a_question_at_the_end_of_the_list_gets_its_answer(tmp_path):
 )
 def test_what_the_list_holds_already_or_is_no_exchange_is_not_added(beside):
     assert latest([{"messages": HISTORIES["openai"]} | beside]) is None
+
+
+def test_a_history_of_pairs_is_one_too():
+    row = {"history": [["Hi", "Yes?"], ["My card", "Lost?"]], "input": "yes", "output": "blocked"}
+    change = latest([row, {"history": [], "input": "Bye", "output": "So long"}])
+    assert change is not None
+    assert [turn["content"] for turn in change(row)["history"]] == ["Hi", "Yes?", "My card", "Lost?", "yes", "blocked"]

@@ -28,6 +28,15 @@ SPEAKERS = ("role", "type", "sender", "from", "speaker", "author")
 TEXTS = ("content", "message", "text", "value", "body")
 
 
+def _turns(value: Any) -> list[Values] | None:
+    """Return the messages of a history; a list of questions with their answers, [["Hi", "Yes?"]], is one, too."""
+    pairs = value if isinstance(value, list) else []
+    if pairs and all(isinstance(pair, list) and [type(text) for text in pair] == [str, str] for pair in pairs):
+        forms = ("user", "assistant")
+        return [{"role": role, "content": text} for pair in pairs for role, text in zip(forms, pair, strict=True)]
+    return as_turn_list(value)
+
+
 class Place(NamedTuple):
     """Where a record holds its parts.
 
@@ -47,14 +56,12 @@ def latest(sample: Sequence[Values]) -> Callable[[Values], Values] | None:
     """Return a function that puts the newest question and answer after the messages before them; None without such."""
     sample = sample[:SHOWN]
     names = dict.fromkeys(name for values in sample for name in values)
-    history = next((name for name in names if _is_history(name) and any(as_turn_list(v.get(name)) for v in sample)), "")
+    history = next((name for name in names if _is_history(name) and any(_turns(v.get(name)) for v in sample)), "")
     before = "history" in plain(history).split("_")
     question = next((name for name in names if plain(name) in QUESTIONS and name != history), "")
     answers = ANSWERS | ({"text"} if before and plain(question) == "message" else set())
     answer = next((name for name in names if plain(name) in answers and name != question), "")
-    forms = {
-        side: turn for values in sample for turn in as_turn_list(values.get(history)) or () if (side := _side(turn))
-    }
+    forms = {side: turn for values in sample for turn in _turns(values.get(history)) or () if (side := _side(turn))}
     place = Place(history, question, answer, forms)
     if len(forms) < 2 or not (answer or (question and before)):
         return None
@@ -71,7 +78,7 @@ def _with_latest(values: Values, place: Place) -> Values:
     if not added:
         return values
     rest = {name: value for name, value in values.items() if name not in (place.question, place.answer)}
-    return rest | {place.history: [*(as_turn_list(values[place.history]) or ()), *added]}
+    return rest | {place.history: [*(_turns(values[place.history]) or ()), *added]}
 
 
 def _added(values: Values, place: Place) -> list[Values]:
@@ -79,7 +86,7 @@ def _added(values: Values, place: Place) -> list[Values]:
 
     None are added to a list whose end is neither an answer nor the question, or which holds them already.
     """
-    turns = as_turn_list(values.get(place.history))
+    turns = _turns(values.get(place.history))
     asked, answered = (_said(values.get(name)) for name in (place.question, place.answer))
     known = {_text(turn) for turn in turns or ()}
     last = _side(turns[-1]) if turns else "answered"
