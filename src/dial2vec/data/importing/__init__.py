@@ -9,6 +9,7 @@ FORMATS = {
     "jsonl": "one JSON object per line",
     "parquet": "a table",
     "rows": "a line per column of each row, as databases print them",
+    "log": "named values in each line, as in `role=user msg=Hello`",
     "text": "`Speaker: text` lines",
     "vtt": "WebVTT captions that name their speakers",
     "srt": "SRT captions that name their speakers",

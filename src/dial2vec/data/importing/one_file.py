@@ -11,7 +11,7 @@ from typing import Any
 from dial2vec.data.importing.assembling import from_records, from_scripts
 from dial2vec.data.importing.by_recipe.recipe import Recipe, load_recipe
 from dial2vec.data.importing.by_recipe.recipe_lines import LineReader
-from dial2vec.data.importing.by_recipe.recipe_records import RecordReader, columns_of
+from dial2vec.data.importing.by_recipe.recipe_records import RecordReader, columns_of, only_once
 from dial2vec.data.importing.by_recipe.recognising import (
     recipe_of_json,
     recipe_of_lines,
@@ -24,6 +24,7 @@ from dial2vec.data.importing.files.captions import read_captions
 from dial2vec.data.importing.files.encodings import Encoding, find_encoding, open_text
 from dial2vec.data.importing.files.formats import HEAD_LINES, find_format, find_list, is_parquet
 from dial2vec.data.importing.files.json_tables import read_json_table, rows_below_names, rows_of_columns
+from dial2vec.data.importing.files.logs import read_named_values
 from dial2vec.data.importing.files.mending import Mending
 from dial2vec.data.importing.files.plain_text import read_plain_text
 from dial2vec.data.importing.files.records import SHOWN, Record, outline, read_json_lines, read_json_records
@@ -69,6 +70,8 @@ SAMPLE = 2000
 EXPLAINED = 3
 HEADINGS = "rows below the names of the columns that hold further headings are left out"
 NO_RECIPE = "none"
+# Readers of texts whose lines are rows, or columns of rows.
+ROWS = {"rows": read_vertical, "log": read_named_values}
 # Changes of records that a recipe cannot hold, before one is chosen.
 BESIDE_LISTS = {
     "turns in numbered columns": nesting,
@@ -147,8 +150,8 @@ class FileReader:
             return self._read_scripts(encoding, form)
         if form in ("csv", "tsv"):
             return self._read_table(encoding, form)
-        if form == "rows":
-            return self._read_records(read_vertical(path, encoding), Description(form, str(encoding)))
+        if form in ROWS:
+            return self._read_records(ROWS[form](path, encoding), Description(form, str(encoding)))
         if form == "jsonl":
             lines = self._unwrapped(read_json_lines(path, encoding))
             return self._read_records(lines, Description(form, str(encoding)))
@@ -263,7 +266,7 @@ class FileReader:
         before, read = self.result.rows, count()
         if reader:
             every = (record for record, _ in zip(every, read, strict=False))
-            every = reader.read(_once(every, reader.recipe, self.result))
+            every = reader.read(only_once(every, reader.recipe, self.result))
             columns = columns_of(reader.recipe)
             # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
             if reader.recipe.id and not reader.recipe.turns and not any(map(reader.recipe.id, usable)):
@@ -372,16 +375,3 @@ class FileReader:
 
 def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
     return (record._replace(values=change(record.values)) for record in records)
-
-
-def _once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:
-    """Leave out records of single turns that equal an earlier one to the letter, time included."""
-    contents: set[int] = set()
-    for record in records:
-        if recipe.turns is None and recipe.time and not record.problem and recipe.time(record.values):
-            content = hash(repr(record.values))
-            if content in contents:
-                result.repeated += 1
-                continue
-            contents.add(content)
-        yield record

@@ -70,3 +70,14 @@ def test_a_broken_recipe_is_one_sentence(text, message):
         recipe_from(text, "mine", where="mine.yaml")
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_name_in_bold_that_a_recipe_does_not_know_is_no_part_of_a_text(tmp_path):
+    path = tmp_path / "chat.md"
+    path.write_text("**Ann:** Hi there\n\n**You:** Yes?\n\n**Ann:** My card\n")
+    [dialogue] = read_export(path, Options()).result.dialogues
+    assert [(turn.speaker, turn.text) for turn in dialogue.turns] == [
+        ("Ann", "Hi there"),
+        ("You", "Yes?"),
+        ("Ann", "My card"),
+    ]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dial2vec.data.importing.files.around_turns import is_day
+from dial2vec.data.importing.files.around_turns import bare_of_status, is_day
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 
@@ -83,3 +83,8 @@ def test_a_first_turn_below_fields_is_speech(tmp_path):
 def test_each_dialogue_has_its_own_fields(tmp_path):
     content = "".join(f"Call ID: {at}\n{FIELDS}-----\n" + "\n".join(SAID) + "\n=====\n" for at in (7, 8))
     assert read(tmp_path, content) == {"Call ID: 7": SAID, "Call ID: 8": SAID}
+
+
+def test_signs_of_a_status_are_no_part_of_a_name():
+    assert bare_of_status("Kim Lee  :palm_tree: :cat:  10:05 AM") == "Kim Lee  10:05 AM"
+    assert bare_of_status("Kim: lunch :pizza: 10:05 AM") == "Kim: lunch :pizza: 10:05 AM"

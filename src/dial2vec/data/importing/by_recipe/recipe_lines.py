@@ -25,6 +25,8 @@ OWN = "\u200e"
 MARKS = re.compile(f"(?<!: ){OWN}(?!<)|[\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 # Colours and bold type in chats of IRC.
 COLOURS = re.compile("\x03(?:\\d{1,2}(?:,\\d{1,2})?)?|[\x02\x0f\x11\x16\x1d\x1e\x1f]")
+# "**Kim:** Hello"
+BOLD = re.compile(r"^\*\*([^*:\n]{1,40}):?\*\*:?(?=\s)", re.MULTILINE)
 BLANKS = re.compile("[\u00a0\u2007\u202f]")
 
 
@@ -36,7 +38,8 @@ def cleaned(text: str) -> str:
 def find_text_recipe(head: str, recipes: Sequence[Recipe]) -> Recipe | None:
     """Return the recipe whose patterns explain most of the first lines; None if none explains enough.
 
-    A recipe with fewer turns than there are lines with a time, a name and a text reads another format.
+    A recipe with fewer turns than there are lines with a time, a name and a text reads another format, and so does one
+    that does not know the first name in bold type, if that comes back.
 
     :param head: First lines of a file.
     """
@@ -48,10 +51,18 @@ def find_text_recipe(head: str, recipes: Sequence[Recipe]) -> Recipe | None:
         lines = recipe.lines
         if lines is None or (lines.first and not lines.first.search(first)):
             continue
+        if _begins_with_another(text, lines):
+            continue
         turns, explained, filled = _coverage(text, lines)
         if turns >= max(least, 1) and turns / max(filled, 1) >= lines.share:
             shares[recipe] = (bool(lines.first), explained / filled)
     return max(shares, key=lambda recipe: shares[recipe], default=None)
+
+
+def _begins_with_another(text: str, lines: Lines) -> bool:
+    bold = list(BOLD.finditer(text))
+    comes_back = bool(bold) and sum(match[1] == bold[0][1] for match in bold) > 1 and is_name(bold[0][1])
+    return comes_back and _at(text, bold[0].start(), lines, ("turn",))[1] is None
 
 
 def _coverage(text: str, lines: Lines) -> tuple[int, int, int]:

@@ -15,6 +15,7 @@ from dial2vec.data.importing.files.plain_text import script_of
 from dial2vec.data.importing.files.records import Record
 from dial2vec.data.importing.guessing.columns import Columns
 from dial2vec.data.importing.guessing.names import by_name
+from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.values.cells import as_labels, as_name, cell_text
 
 # Keys of the plain records.
@@ -304,3 +305,16 @@ def _joined(turns: list[dict[str, Any]], between: str) -> list[dict[str, Any]]:
         else:
             whole.append(dict(turn))
     return whole
+
+
+def only_once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:
+    """Leave out records of single turns that equal an earlier one to the letter, time included."""
+    contents: set[int] = set()
+    for record in records:
+        if recipe.turns is None and recipe.time and not record.problem and recipe.time(record.values):
+            content = hash(repr(record.values))
+            if content in contents:
+                result.repeated += 1
+                continue
+            contents.add(content)
+        yield record

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
-from dial2vec.data.importing.guessing.naming import Pair, is_field
+from dial2vec.data.importing.files.stamps import MOMENT, TIME, Pair
+from dial2vec.data.importing.guessing.naming import is_field
 from dial2vec.data.importing.guessing.speech import NOTICE
 from dial2vec.data.importing.values.moments import find_day, plain_time
 
@@ -41,6 +42,14 @@ SOUND = re.compile(
     r"|call ended)[)*>]{1,2}",
     re.IGNORECASE,
 )
+# "2024-03-01 10:05:01,123 - chat.app - INFO - Kim: Hello", "[2024-03-01 10:05:01] [INFO] Kim: Hello"
+LEVEL = re.compile(
+    rf"^(\W{{0,3}}{TIME}[\])]?)[\s|:–-]+(?:[\w.\[\]]{{1,40}}\s?[-:|]?\s)?"
+    r"[\[(]?(?:INFO|DEBUG|WARN|WARNING|ERROR|TRACE|NOTICE|CRITICAL|FATAL)[\])]?"
+    r"\s*(?:\[[\w.-]{1,40}\]|[|:-]\s[\w.<>]{1,40}(?::[\w.<>]{1,40}){1,2}\s)?\s*[-:|]{0,2}\s+(?=\S)"
+)
+# "Kim Lee :palm_tree: 10:05 AM"
+STATUS = re.compile(rf"^([^:]{{1,60}}?)(?:\s+:[\w+-]{{1,40}}:)+(\s+{MOMENT})$")
 NEARLY_ALL = 0.8
 # Number of first lines among which fields are sought.
 TOP = 40
@@ -49,8 +58,14 @@ TOP = 40
 def bare_lines(lines: list[str], split: Split) -> list[str]:
     """Return the lines without the numbers of turns and the word "says", if nearly all that name a speaker have them.
 
+    The levels of a program's log are taken off, too.
+
     :param split: Function that returns speaker and text of a line; None if it names nobody.
     """
+    logged = [LEVEL.sub(r"\1 ", line, count=1) for line in lines]
+    changed = sum(bare != line for bare, line in zip(logged, lines, strict=True))
+    if changed >= NEARLY_ALL * sum(map(bool, lines)) and len({pair[0] for line in logged if (pair := split(line))}) > 1:
+        lines = logged
     for pattern, rest in ((NUMBER, ""), (SAYING, r"\1\2\3")):
         bare = [pattern.sub(rest, line, count=1) for line in lines]
         marked = {at for at, line in enumerate(lines) if bare[at] != line and split(bare[at])}
@@ -60,6 +75,11 @@ def bare_lines(lines: list[str], split: Split) -> list[str]:
         if len(marked) >= NEARLY_ALL * named:
             lines = [bare[at] if at in marked else line for at, line in enumerate(lines)]
     return lines
+
+
+def bare_of_status(line: str) -> str:
+    """Return a line without the signs of somebody's status between a name and a clock, as Slack shows them."""
+    return STATUS.sub(r"\1\2", line)
 
 
 def is_day(line: str) -> bool:

@@ -12,6 +12,7 @@ from dial2vec.data.importing.by_recipe.recipe import Finder
 from dial2vec.data.importing.by_recipe.recognising import recipe_of_lines
 from dial2vec.data.importing.files.captions import ARROW
 from dial2vec.data.importing.files.encodings import Encoding, open_bytes, open_text
+from dial2vec.data.importing.files.logs import has_named_values
 from dial2vec.data.importing.files.plain_text import is_script
 from dial2vec.data.importing.files.records import BY_ID, below_ids, each_of, lists_in
 from dial2vec.data.importing.files.table_parts import has_ruled_table
@@ -117,6 +118,8 @@ def find_format(path: Path, encoding: Encoding) -> str:
         return "srt"
     if has_vertical_rows(lines):
         return "rows"
+    if has_named_values(lines):
+        return "log"
     if recipe_of_lines("".join(lines)):
         return "text"
     if has_ruled_table(lines):

@@ -13,6 +13,13 @@ INLINE = "span|b|i|u|s|em|strong|a|font|code|td|th|tbody|thead|small|sub|sup|at|
 CLOSED = re.compile(rf"<br\s{{0,9}}/?>|</(?:{BLOCK}|{INLINE})\s{{0,9}}>", re.IGNORECASE)
 BREAK = re.compile(rf"<br\s{{0,9}}/?>|</?(?:{BLOCK})(?:\s[^<>]{{0,2000}})?/?>", re.IGNORECASE)
 TAG = re.compile(rf"</?(?:{INLINE}|img|hr)(?:\s[^<>]{{0,2000}})?/?>", re.IGNORECASE)
+# '<turn speaker="Ann">Hello</turn>'
+VOICED = re.compile(
+    r"^\s*<(\w{1,20})\s(?:[^<>]{0,200}\s)?(?:speaker|role|name|from|author|who|sender|participant)="
+    r"""["']([^"'<>]{1,60})["'][^<>]{0,200}>(.*?)(?:</\1>)?\s*$"""
+)
+# Between two cells of a table.
+CELLS = re.compile(r"</t[dh]>\s*(?=<t[dh])", re.IGNORECASE)
 ENTITY = re.compile(r"&(?:amp|lt|gt|quot|nbsp|#39|#x27);")
 LINES = re.compile(r"[ \t]*\n\s*")
 # Exports nest texts a few levels deep; a value of thousands of levels must not break the reader.
@@ -37,6 +44,18 @@ def without_html(text: str) -> str:
     """Return the visible text of HTML: without tags, each block on its own lines."""
     text = TAG.sub("", BREAK.sub("\n", text))
     return LINES.sub("\n", html.unescape(text).replace("\xa0", " ")).strip()
+
+
+def plain_lines(lines: list[str]) -> list[str]:
+    """Return the lines of a text without HTML, if a third of them has some, and `Ann: Hello` for a tag with a name.
+
+    Each line stays one, so that its number is known.
+    """
+    voiced = [VOICED.match(line) for line in lines]
+    if sum(map(bool, voiced)) > 1:
+        lines = [f"{match[2]}: {match[3]}" if match else line for match, line in zip(voiced, lines, strict=True)]
+        return [html.unescape(line) for line in lines]
+    return [without_html(CELLS.sub("\t", line)).replace("\n", " ") for line in lines] if are_html(lines) else lines
 
 
 def is_twice_encoded(value: Any, *, depth: int = DEPTH) -> bool | None:

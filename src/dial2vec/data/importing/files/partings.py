@@ -96,7 +96,9 @@ def parted(lines: Sequence[str], split: Split, is_name: Callable[[str], bool]) -
     titles = {line for line in lines[first:] if is_title(line)} if lines and is_title(lines[first]) else set()
     parts = [Part()]
     for number, line in enumerate(lines, start=1):
-        name = line.strip().strip("[]#*=:- ") if len(titles) > 1 and line in titles else heading_of(line)
+        name = heading_of(line)
+        if name is None and len(titles) > 1 and line in titles:
+            name = line.strip().strip("[]#*=:- ")
         if name is None:
             parts[-1].lines.append(line)
         else:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from dial2vec.data.importing.files.around_turns import bare_lines, days_between, fields_above, is_remark
+from dial2vec.data.importing.files.around_turns import bare_lines, bare_of_status, days_between, fields_above, is_remark
 from dial2vec.data.importing.files.encodings import Encoding, is_damaged, open_text
-from dial2vec.data.importing.files.markup import is_html, without_html
+from dial2vec.data.importing.files.markup import is_html, plain_lines, without_html
 from dial2vec.data.importing.files.partings import IN_BRACKETS, parted
 from dial2vec.data.importing.files.stamps import (
     CLOCK,
@@ -32,7 +32,7 @@ from dial2vec.data.importing.values.times import ClockReading
 from dial2vec.dialogue import Turn
 
 # "Anna Smith  0:03", and her text on the lines below.
-HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+{MOMENT}[\])]?$")
+HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+{MOMENT}(?:\s?(?:[-–—]|-+>|to)\s?{CLOCK})?[\])]?$")
 # "[00:00:03] - Anna Smith", "[Yesterday 10:15 AM] Anna Smith", and her text on the lines below.
 CLOCK_FIRST = re.compile(rf"^[\[(](?:[^\W\d]{{2,12}},?\s)?(?:{DATE},?\s+)?{CLOCK}[\])]\s*[-–|]?\s*([^\W\d_].{{0,60}})$")
 BARE_CLOCK_FIRST = re.compile(rf"^{CLOCK}\s+([^\W\d_].{{0,40}})$")
@@ -164,7 +164,7 @@ class Script:
         lines = [line.strip() for line in lines]
         filled = [line for line in lines if line]
         lines = split_line(filled[0], is_role) if len(filled) == 1 else _without_numbers(lines)
-        lines = bare_lines(lines, _split)
+        lines = bare_lines(list(map(bare_of_status, lines)), _split)
         self.unused += sum(map(bool, lines[: (fields := fields_above(lines, _split))]))
         lines = lines[fields:]
         if any(map(is_damaged, lines)):
@@ -302,7 +302,7 @@ def script_of(text: str) -> Script:
 def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
     """Yield the dialogues of a text file, as `parted` does them."""
     with open_text(path, encoding) as text:
-        every = [line.removeprefix("\ufeff") for line in text]
+        every = plain_lines([line.removeprefix("\ufeff") for line in text])
     for part in parted(every, _split, is_name):
         script = Script(part.name, part.line, unused=part.unused)
         script.read(part.lines)

@@ -79,7 +79,9 @@ REMARKS = {
 }
 REMARK = re.compile(r"(?:step|option|point|item|schritt|punkt|paso|opción|étape|opção|passo)\s\d+", re.IGNORECASE)
 # Marks that programs put between the turns of a transcript on one line: "<br>", "<EOT>", "[SEP]", "||", ";", "\\n".
-BETWEEN = re.compile(r"(?:<[/\w]{1,10}\s?/?>|\[[A-Z_]{2,8}\]|\|{1,3}|/{1,3}|;|#{1,3}|~|•|\\n|\s[-–—]{1,3})$")
+BETWEEN = re.compile(
+    r"(?:<[/\w]{1,10}\s?/?>|\[[A-Z_]{2,8}\]|\|{1,3}|/{1,3}|[>»→]{1,3}|[-=]>|;|#{1,3}|~|•|\\n|\s[-–—]{1,3})$"
+)
 # Length of the longest mark.
 MARK = 16
 
