@@ -3,11 +3,12 @@
     .venv/bin/python benchmarks/recipe.py run sgd self_dialogue --sizes 200 500 2000 all --seeds 1 2 3
     .venv/bin/python benchmarks/recipe.py run sgd --variants paper map default --split dev
     .venv/bin/python benchmarks/recipe.py run sgd self_dialogue --variants default student --seeds 42 1 2
+    .venv/bin/python benchmarks/recipe.py run demo sgd self_dialogue --sizes 120+40 240+80 --seeds 1 2 3
     .venv/bin/python benchmarks/recipe.py table
 
 Needs the splits of the corpora (`make run` with them in `corpora`). One line per cell goes to benchmarks/recipe.jsonl.
 A cell of today's params.yaml is not run again, so a killed run continues; delete the file to run all again. A cell
-draws training dialogues by its seed, runs the stages sample, train and select like the pipeline, and scores the choice.
+draws its dialogues by its seed, runs the stages sample, train and select like the pipeline, and scores the choice.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from study import Row, add_row, is_known, over_seeds, read_rows, run_study
 
 from dial2vec.config import Settings
-from dial2vec.dialogue import read_dialogues, write_dialogues
+from dial2vec.dialogue import Dialogue, read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.evaluation import TASKS
@@ -71,7 +72,9 @@ def main() -> None:
 def add_options(run: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     run.add_argument("--variants", nargs="+", default=["default"], choices=sorted(VARIANTS))
-    run.add_argument("--sizes", nargs="+", default=["all"], help="numbers of training dialogues, or all")
+    run.add_argument(
+        "--sizes", nargs="+", default=["all"], help="numbers of training dialogues, or all; 120+40 draws 40 of dev, too"
+    )
     run.add_argument("--seeds", nargs="+", type=int, default=[42])
     run.add_argument("--split", choices=["dev", "test"], default="test", help="split that is scored")
 
@@ -114,14 +117,12 @@ def trained(source: Artifacts, ours: Settings, size: str, *, with_student: bool)
 
     :param with_student: True returns the student of that encoder, or the start if no student is kept.
     """
-    train = list(read_dialogues(source.split("train")))
-    n = len(train) if size == "all" else int(size)
-    lot = np.random.default_rng([ours.seed, 3]).permutation(len(train))[:n]
+    n_train, _, n_dev = size.partition("+")
     with tempfile.TemporaryDirectory() as folder:
         scratch = Artifacts(Path(folder), source.corpus)
         scratch.splits.mkdir(parents=True)
-        write_dialogues(scratch.split("train"), [train[place] for place in np.sort(lot)])
-        shutil.copyfile(source.split("dev"), scratch.split("dev"))
+        for split, n in (("train", n_train), ("dev", n_dev or "all")):
+            write_dialogues(scratch.split(split), drawn(source.split(split), n, seed=ours.seed))
         shutil.copyfile(source.split_report, scratch.split_report)
         for stage in (sample, train_encoder, select):
             stage(scratch, ours)
@@ -132,6 +133,13 @@ def trained(source: Artifacts, ours: Settings, size: str, *, with_student: bool)
             return load_encoder(scratch.student), str(read_json(scratch.distillation)["chosen"])
         encoder = DialogueEncoder.from_pretrained(scratch.model)
         return encoder, str(read_json(scratch.selection)["chosen"])
+
+
+def drawn(split: Path, n: str, *, seed: int) -> list[Dialogue]:
+    """Return n dialogues of a split, drawn by the seed, in their order; n may be "all"."""
+    dialogues = list(read_dialogues(split))
+    lot = np.random.default_rng([seed, 3]).permutation(len(dialogues))[: len(dialogues) if n == "all" else int(n)]
+    return [dialogues[place] for place in np.sort(lot)]
 
 
 def settings_of(settings: Settings, variant: str, *, seed: int) -> Settings:
