@@ -33,6 +33,7 @@ from dial2vec.registry.store import (
     experiment,
     has_files,
     model_name,
+    model_of,
     one_sentence,
     open_store,
     registry_lock,
@@ -119,11 +120,11 @@ def note_state(
     :param lost: numbers of decisions whose runs are gone; None for those known before.
     """
     tags, name = client.get_experiment(experiment_id).tags, model_name(corpus)
-    models, aliases = client.search_registered_models(f"name = '{name}'"), present_aliases(client, name)
-    versions, before = versions_of(client, name), last_seen(tags)
+    model, versions, before = model_of(client, name), versions_of(client, name), last_seen(tags)
+    aliases = {alias: str(number) for alias, number in model.aliases.items()} if model else {}
     seen = Seen(
-        model=models[0].creation_timestamp if models else before.model,
-        number=last_number(client, experiment_id),
+        model=model.creation_timestamp if model else before.model,
+        number=last_number(client, experiment_id, before),
         lost=before.lost if lost is None else tuple(lost),
         champion=aliases.get(CHAMPION, ""),
         candidate=tuple(number for number in (aliases.get(CANDIDATE, ""), candidate) if number),

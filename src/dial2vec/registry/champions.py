@@ -67,7 +67,8 @@ def promote(
     """
     client, name = open_store(root), model_name(corpus)
     with one_sentence(store_uri(root)):
-        with _held(client, root, corpus):
+        with registry_lock(root):
+            _settled(client, root, corpus)
             aliases = aliases_of(client, name)
         candidate = candidate_of(client, name)
         number = str(candidate.version)
@@ -135,15 +136,21 @@ def history(root: Path, corpus: str) -> list[Decision]:
 
 @contextmanager
 def _held(client: MlflowClient, root: Path, corpus: str) -> Iterator[str]:
-    """Lock the registry, settle open decisions, record changes by hand, and yield the id of the experiment."""
+    """Lock the registry, and yield the id of the experiment; what is done meanwhile is no change by hand."""
     with registry_lock(root):
-        # A mistyped name gets no experiment.
-        aliases_of(client, model_name(corpus))
-        experiment_id = experiment(client, root, corpus)
-        settle(client, experiment_id, corpus)
-        notice(client, root, experiment_id, corpus)
+        experiment_id = _settled(client, root, corpus)
         yield experiment_id
         note_state(client, root, experiment_id, corpus)
+
+
+def _settled(client: MlflowClient, root: Path, corpus: str) -> str:
+    """Settle open decisions, record changes by hand, and return the id of the experiment."""
+    # A mistyped name gets no experiment.
+    aliases_of(client, model_name(corpus))
+    experiment_id = experiment(client, root, corpus)
+    settle(client, experiment_id, corpus)
+    notice(client, root, experiment_id, corpus)
+    return experiment_id
 
 
 def _teacher(client: MlflowClient, corpus: str, number: str) -> ModelVersion:

@@ -19,7 +19,7 @@ from mlflow.entities import Metric, Run, ViewType
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.registry.model_card import with_verdict
 from dial2vec.registry.records import CHAMPION, MOVED, PREVIOUS, PRUNED, REMOVED, ROLLED_BACK, Decision, local_minute
-from dial2vec.registry.seen import last_seen
+from dial2vec.registry.seen import Seen, last_seen
 from dial2vec.registry.store import SERVER, aliases_of, model_name, versions_of
 
 KIND = "decision"
@@ -207,12 +207,15 @@ def number_of(run: Run) -> int:
     return int(run.data.tags["decision.number"])
 
 
-def last_number(client: MlflowClient, experiment_id: str) -> int:
-    """Return the number of the latest decision, also if its run is gone; 0 for none."""
-    known = last_seen(client.get_experiment(experiment_id).tags).number
+def last_number(client: MlflowClient, experiment_id: str, seen: Seen | None = None) -> int:
+    """Return the number of the latest decision, also if its run is gone; 0 for none.
+
+    :param seen: State that was last noted; None reads it.
+    """
+    seen = seen or last_seen(client.get_experiment(experiment_id).tags)
     order = ["attributes.start_time DESC"]
     newest = client.search_runs(experiment_id, f"tags.kind = '{KIND}'", ViewType.ALL, NEWEST, order)
-    return max([known, *map(number_of, newest)])
+    return max([seen.number, *map(number_of, newest)])
 
 
 def champion_before(decided: list[Decision], version: str) -> str | None:

@@ -34,6 +34,7 @@ from dial2vec.registry.store import (
     experiment,
     hard_delete,
     model_name,
+    model_of,
     one_sentence,
     open_store,
     registry_lock,
@@ -89,7 +90,7 @@ def old_versions(root: Path, corpus: str, rules: Prune, *, chosen: Sequence[str]
         versions = {corpus: versions_of(client, model_name(corpus))}
         aliases = {corpus: aliases_of(client, model_name(corpus))}
         small = f"{corpus}{SMALL}"
-        if client.search_registered_models(f"name = '{model_name(small)}'"):
+        if model_of(client, model_name(small)):
             versions[small], aliases[small] = (
                 versions_of(client, model_name(small)),
                 aliases_of(client, model_name(small)),

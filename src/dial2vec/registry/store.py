@@ -34,7 +34,7 @@ for limit, value in LIMITS.items():
 
 import mlflow  # noqa: E402
 from mlflow import MlflowClient  # noqa: E402
-from mlflow.entities.model_registry import ModelVersion  # noqa: E402
+from mlflow.entities.model_registry import ModelVersion, RegisteredModel  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
@@ -218,12 +218,23 @@ def versions_of(client: MlflowClient, name: str) -> dict[str, ModelVersion]:
     return {str(version.version): version for version in sorted(versions, key=lambda version: -int(version.version))}
 
 
+def model_of(client: MlflowClient, name: str) -> RegisteredModel | None:
+    """Return a registered model with its aliases; None if no model has that name."""
+    try:
+        return client.get_registered_model(name)
+    except MlflowException as error:
+        if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+            raise
+        return None
+
+
 def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
     """Return alias -> version of a model.
 
     :raises ModelError: if nothing is registered under that name.
     """
-    if not client.search_registered_models(f"name = '{name}'"):
+    model = model_of(client, name)
+    if model is None:
         names = [model.name for model in client.search_registered_models()]
         # Of all names the beginning is the same.
         alike = [other for other in names if did_you_mean(name.removeprefix(PREFIX), [other.removeprefix(PREFIX)])]
@@ -240,7 +251,7 @@ def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
             f"nothing is registered as {name}.{did_you_mean(name, alike)} "
             f"Registered: {', '.join(sorted(names)) or 'nothing at all'}. Run `make run` first."
         )
-    return {alias: str(number) for alias, number in client.get_registered_model(name).aliases.items()}
+    return {alias: str(number) for alias, number in model.aliases.items()}
 
 
 def renamed_to(client: MlflowClient, name: str) -> str:
@@ -270,7 +281,7 @@ def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
 
     :raises ModelError: if the files are gone.
     """
-    location = client.get_model_version_download_uri(version.name, version.version)
+    location = _location(client, version)
     model = Path(location) if location.startswith("/") else _downloaded(version, location)
     if not (model / "MLmodel").is_file():
         raise ModelError(
@@ -283,8 +294,13 @@ def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
 
 def has_files(client: MlflowClient, version: ModelVersion) -> bool:
     """Return True if the files of a version exist; those of a server always count as existing."""
-    location = client.get_model_version_download_uri(version.name, version.version)
+    location = _location(client, version)
     return not location.startswith("/") or (Path(location) / "MLmodel").is_file()
+
+
+def _location(client: MlflowClient, version: ModelVersion) -> str:
+    # `client.get_model_version_download_uri` first reads the model, to see that it is no prompt: four times as slow.
+    return str(client._get_registry_client().get_model_version_download_uri(version.name, version.version))
 
 
 def _downloaded(version: ModelVersion, location: str) -> Path:

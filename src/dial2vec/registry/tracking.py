@@ -31,6 +31,7 @@ from dial2vec.registry.store import (
     has_files,
     keep_files,
     model_name,
+    model_of,
     one_sentence,
     registry_lock,
     store_figures,
@@ -97,7 +98,7 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
 def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRecord) -> str:
     """Return the version of the starting encoder, registered if it is new, and store its present figures on dev."""
     name, digest = model_name(record.corpus), folder_hash(record.start_model)
-    if not client.search_registered_models(f"name = '{name}'"):
+    if model_of(client, name) is None:
         description = f"One vector per dialogue, for the corpus '{corpus_of(record.corpus)}'."
         client.create_registered_model(name, description=description)
     figures = {"dev_scores": json.dumps(record.dev_scores.get("start")), "dev_hash": record.dev_hash}
