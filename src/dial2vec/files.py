@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.errors import ArtifactError, BusyError, CorpusError, Dial2vecError
+from dial2vec.telemetry import switch_off
 
 LOCK_OWNER = "DIAL2VEC_LOCK_OWNER"
 PR_SET_PDEATHSIG = 1
@@ -248,6 +249,16 @@ def collect_rarely() -> None:
     """
     gc.set_threshold(10_000)
     atexit.register(gc.freeze)
+
+
+def begin_worker(parent: int) -> None:
+    """Begin a process of a pool, before its first work imports libraries; it ends with its parent.
+
+    :param parent: pid of the process that made the pool.
+    """
+    switch_off()
+    ending_with(parent)()
+    collect_rarely()
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

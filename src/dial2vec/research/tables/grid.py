@@ -13,10 +13,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import unquote
 
-from dial2vec import telemetry
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError, SettingsError
-from dial2vec.files import checkout_lock, ending_with, write_errors
+from dial2vec.files import begin_worker, checkout_lock, write_errors
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc import dvc, ensure_data, targets
 from dial2vec.research.tables.cell_file import keep_cells, take_cells
@@ -207,7 +206,7 @@ def _computed(
     with (
         _threads(jobs),
         # Spawned: a forked process would inherit locks that threads of loaded libraries hold.
-        ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)) as pool,
+        ProcessPoolExecutor(jobs, get_context("spawn"), initializer=begin_worker, initargs=(os.getpid(),)) as pool,
     ):
         try:
             waiting = [pool.submit(_compute_group, root, settings, group) for group in by_training(missing)]
@@ -220,11 +219,6 @@ def _computed(
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _begin(parent: int) -> None:
-    telemetry.switch_off()
-    ending_with(parent)()
 
 
 def by_training(places: Sequence[Place]) -> list[list[Place]]:
