@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from dial2vec.config import parts_of
@@ -205,15 +206,21 @@ def _recorded(root: Path) -> set[str]:
 
     :raises VersioningError: if DVC has lost the listing, with its reason.
     """
-    if not (root / "data.dvc").is_file():
-        return set()
+    mend(root)
+    path = root / "data.dvc"
+    return set(_listed(root, path.read_bytes())) if path.is_file() else set()
+
+
+@lru_cache(maxsize=1)
+def _listed(root: Path, _: bytes) -> tuple[str, ...]:
+    """Return the names that this content of data.dvc lists; asked once, as DVC takes a second to start."""
     listing = _run_dvc(root, "list", ".", "data", "--dvc-only")
     if listing.returncode:
         raise VersioningError(
             f"DVC cannot tell what {root / 'data.dvc'} lists: {_reason(listing)}. Versioning data/ now would drop "
             "listed corpora that are missing here. Restore DVC's storage, or delete data.dvc to start over."
         )
-    return set(listing.stdout.split())
+    return tuple(listing.stdout.split())
 
 
 def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.CompletedProcess[str]:
