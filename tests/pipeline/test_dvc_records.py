@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dial2vec.errors import CorpusError
+from dial2vec.pipeline import dvc as dvc_module
 from dial2vec.pipeline import dvc_records as dvc_files
 from dial2vec.pipeline.dvc import add_data, dvc_lines, pull_data, restore_data
 from dial2vec.pipeline.dvc_records import add_was_cut, adding, mend
@@ -219,3 +220,17 @@ def test_what_dvc_says_of_a_lost_listing_is_told(versioned):
         path.unlink()
     with pytest.raises(CorpusError, match=r"DVC cannot tell what .*data\.dvc lists: .*No such file.*dir'\. Versioning"):
         restore_data(versioned)
+
+
+def test_what_data_dvc_lists_is_asked_again_only_if_it_has_changed(project, monkeypatch):
+    asked = []
+
+    def answer(root, *arguments):
+        asked.append(arguments)
+        return subprocess.CompletedProcess(arguments, 0, "calls\nchats\n", "")
+
+    monkeypatch.setattr(dvc_module, "_run_dvc", answer)
+    for content, times in ((DATA, 1), (DATA, 1), (DATA.replace("size: 3", "size: 4"), 2)):
+        (project / "data.dvc").write_text(content)
+        assert dvc_module._recorded(project) == {"calls", "chats"}
+        assert len(asked) == times
