@@ -281,7 +281,7 @@ def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
 
     :raises ModelError: if the files are gone.
     """
-    location = _location(client, version)
+    location = client.get_model_version_download_uri(version.name, version.version)
     model = Path(location) if location.startswith("/") else _downloaded(version, location)
     if not (model / "MLmodel").is_file():
         raise ModelError(
@@ -294,13 +294,8 @@ def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
 
 def has_files(client: MlflowClient, version: ModelVersion) -> bool:
     """Return True if the files of a version exist; those of a server always count as existing."""
-    location = _location(client, version)
+    location = client.get_model_version_download_uri(version.name, version.version)
     return not location.startswith("/") or (Path(location) / "MLmodel").is_file()
-
-
-def _location(client: MlflowClient, version: ModelVersion) -> str:
-    # `client.get_model_version_download_uri` first reads the model, to see that it is no prompt: four times as slow.
-    return str(client._get_registry_client().get_model_version_download_uri(version.name, version.version))
 
 
 def _downloaded(version: ModelVersion, location: str) -> Path:
