@@ -3,6 +3,8 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import subprocess
+import sys
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
@@ -35,6 +37,13 @@ DIALOGUES = st.lists(
     max_size=5,
     unique_by=lambda d: d.dialogue_id,
 )
+
+
+def test_a_notebook_completes_the_public_names():
+    # In a new process: here, other tests have imported most of them.
+    command = "import dial2vec; print(set(dial2vec.__all__) - set(dir(dial2vec)))"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 @settings(max_examples=40, deadline=None)

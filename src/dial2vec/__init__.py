@@ -39,6 +39,11 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'dial2vec' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    # Names that are imported when they are asked for count too, so that an editor or a notebook completes them.
+    return sorted({*globals(), *__all__})
+
+
 def registered_folder(address: str) -> str:
     """Return the encoder folder of a registry address such as "models:/dial2vec-demo@champion".
 
