@@ -121,9 +121,11 @@ class Dialogue:
             ]
             texts = [part for part in parts if part is not None]
             if not isinstance(message, dict) or "role" not in message or not all(isinstance(t, str) for t in texts):
-                kind = described(message) if isinstance(message, dict) else f"a {type(message).__name__}"
+                kind = f"is {described(message)}" if isinstance(message, dict) else f"is a {type(message).__name__}"
+                if isinstance(message, dict) and "role" in message:
+                    kind = f"has as content {described(content)}"
                 raise CorpusError(
-                    f"message {number} of conversation {dialogue_id!r} is {kind}; expected a dict with the keys role "
+                    f"message {number} of conversation {dialogue_id!r} {kind}; expected a dict with the keys role "
                     "and content, both texts. Mend the message or leave it out."
                 )
             turns.append({"speaker": message["role"], "text": "\n".join(texts)})

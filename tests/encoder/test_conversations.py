@@ -42,9 +42,11 @@ def test_numbers_as_ids_and_missing_values_of_pandas_are_understood():
     assert (dialogue.dialogue_id, len(dialogue.turns), single) == ("7", 1, False)
 
 
-def test_a_column_of_pandas_is_a_list_of_conversations(encoder):
+def test_a_column_of_conversations_has_the_vectors_of_its_cells(encoder):
     column = pd.Series([CHAT, CHAT[:1]], index=["x", "y"])
-    np.testing.assert_array_equal(encoder.encode(column), encoder.encode([CHAT, CHAT[:1]]))
+    np.testing.assert_allclose(encoder.encode(column), encoder.encode([CHAT, CHAT[:1]]), atol=1e-6)
+    dialogues = [Dialogue.from_messages(CHAT), Dialogue.from_messages(CHAT[:1])]
+    np.testing.assert_allclose(encoder.encode(pd.Series(dialogues)), encoder.encode(dialogues), atol=1e-6)
 
 
 @pytest.mark.parametrize("empty", [[], ()])
@@ -59,9 +61,12 @@ def test_nothing_gives_no_vector(encoder, empty):
         (["w1", "w2"], "found a list that holds a text"),
         (CHAT[0], r"found a dict to encode"),
         (iter([CHAT]), "found a list_iterator"),
-        (3, "found a int"),
+        (3, "found an int to encode"),
+        (None, "found None to encode"),
+        (pd.Series(["w1", "w2"], index=["x", "y"]), "found a list that holds a text"),
+        (np.array(["w1"]), "found a list that holds a text"),
         ([Dialogue.from_messages(CHAT), CHAT], "holds a Dialogue and a list"),
-        ([{"role": "user", "content": 3}], "message 1 of conversation '0' is an object with 'role', 'content'"),
+        ([{"role": "user", "content": 3}], r"message 1 of conversation '0' has as content a number \(3\); expected"),
         ([CHAT, [{"speaker": "user", "text": "w1"}]], "message 1 of conversation '1' .*expected a dict"),
         ([CHAT, []], "conversation '1' cannot be used: it has no turns"),
         (pd.DataFrame({"dialogue_id": ["a"], "text": ["w1"]}), "dialogue_id, text; expected also speaker or role"),

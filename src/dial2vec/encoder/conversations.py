@@ -39,7 +39,7 @@ def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
             "dict": "Put it in []",
         }
         advice = hint.get(type(given).__name__, "Make a list of it")
-        raise CorpusError(f"found {_kind(given)} to encode; {EXPECTED}. {advice}.")
+        raise CorpusError(f"found {kind_of_given(given)} to encode; {EXPECTED}. {advice}.")
     if not len(given) or not isinstance(given, list | tuple):
         return given, False
     if all(isinstance(item, Dialogue) for item in given):
@@ -48,14 +48,14 @@ def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
         return [Dialogue.from_messages(given, dialogue_id="0")], True
     if all(isinstance(item, list | tuple) for item in given):
         return [Dialogue.from_messages(item, dialogue_id=str(number)) for number, item in enumerate(given)], False
-    kinds = " and ".join(sorted({_kind(item) for item in given}))
+    kinds = " and ".join(sorted({kind_of_given(item) for item in given}))
     raise CorpusError(f"found a list that holds {kinds} to encode; {EXPECTED}. Convert its items.")
 
 
-def _kind(value: object) -> str:
-    return {"str": "a text", "dict": "a dict", "list": "a list", "tuple": "a tuple"}.get(
-        type(value).__name__, f"a {type(value).__name__}"
-    )
+def kind_of_given(value: object) -> str:
+    """Name the type of a value for a sentence: "a text", "an int", "None"."""
+    name = type(value).__name__
+    return {"str": "a text", "NoneType": "None"}.get(name, f"{'an' if name[0] in 'aeiou' else 'a'} {name}")
 
 
 def _from_table(table: Any) -> list[Dialogue]:
