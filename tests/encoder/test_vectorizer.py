@@ -3,18 +3,19 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from dial2vec import Dialogue, DialogueVectorizer, load_encoder
 from dial2vec.dialogue import RecordError
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ModelError
+from dial2vec.errors import CorpusError, ModelError
 from encoder.test_encoder import some_dialogues
 
 
@@ -34,6 +35,15 @@ def test_lines_of_json_lines_are_taken_as_they_are(tiny_folder):
     for record in records:
         del record["dialogue_id"]
     np.testing.assert_array_equal(vectorizer.transform(records), vectorizer.transform(dialogues))
+
+
+def test_lists_of_chat_messages_are_taken_as_they_are(tiny_folder):
+    dialogues = some_dialogues()
+    chats = [[{"role": turn.speaker, "content": turn.text} for turn in one.turns] for one in dialogues]
+    vectorizer = DialogueVectorizer(tiny_folder, device="cpu").fit(chats)
+    np.testing.assert_array_equal(vectorizer.transform(chats), vectorizer.transform(dialogues))
+    labels = np.arange(4 * len(chats)) % 2
+    assert len(cross_val_score(make_pipeline(vectorizer, LogisticRegression()), chats * 4, labels, cv=2)) == 2
 
 
 def test_it_is_a_step_of_pipelines_and_searches(tiny_folder):
@@ -68,7 +78,11 @@ def test_a_table_of_it_has_named_columns(tiny_folder):
     ("given", "error", "message"),
     [
         (Dialogue("d", ()), TypeError, "found one dialogue; expected a sequence"),
-        (["hello there"], TypeError, "found str at place 0; expected a Dialogue"),
+        (["hello there"], TypeError, "found a text at place 0; expected a Dialogue"),
+        (None, TypeError, "found None; expected a sequence of dialogues"),
+        ("calls.csv", TypeError, "found a text; expected a sequence of dialogues"),
+        (pd.DataFrame({"text": ["w1"]}), TypeError, "found a table, whose rows would count as samples; "),
+        ([[{"role": "user", "content": 3}]], CorpusError, "message 1 of conversation '0' has as content a number"),
         ([{"turns": "hello"}], RecordError, "place 0 is no dialogue: 'turns' must be a list"),
     ],
 )

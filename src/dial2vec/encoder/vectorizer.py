@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,21 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
+from dial2vec.encoder.conversations import kind_of_given
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
 
 if TYPE_CHECKING:
     from dial2vec.encoder.pooling import Pooling
 
+Sample: TypeAlias = Dialogue | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
 
 class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """An encoder as a transformer: `make_pipeline(DialogueVectorizer(model), KMeans(8)).fit_predict(dialogues)`.
 
-    `fit` loads the encoder and learns nothing from the dialogues. Dialogues are a sequence of `Dialogue`, or of
-    mappings with `turns` like the lines of a JSON Lines file.
+    `fit` loads the encoder and learns nothing from the dialogues. Dialogues are a sequence of `Dialogue`, of mappings
+    with `turns` like the lines of a JSON Lines file, or of lists of chat messages.
 
     :param model: name or folder, see `dial2vec.load_encoder`.
     :param pooling: name of the pooling; None is the encoder's own. A student takes no other.
@@ -49,12 +52,13 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.batch_size = batch_size
         self.device = device
 
-    def fit(self, dialogues: Sequence[Dialogue | Mapping[str, Any]], y: object = None) -> DialogueVectorizer:
+    def fit(self, dialogues: Sequence[Sample], y: object = None) -> DialogueVectorizer:
         """Load the encoder; `y` is ignored.
 
         :raises ModelError: if the model cannot be loaded.
         :raises TypeError: if an item is no dialogue.
         :raises RecordError: if a mapping is no dialogue; a ValueError.
+        :raises CorpusError: if chat messages are no dialogue.
         """
         _dialogues(dialogues)
         if self.pooling is None:
@@ -66,7 +70,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self._n_features_out = self.encoder_.dimension
         return self
 
-    def transform(self, dialogues: Sequence[Dialogue | Mapping[str, Any]]) -> NDArray[np.float32]:
+    def transform(self, dialogues: Sequence[Sample]) -> NDArray[np.float32]:
         """Return a vector for each dialogue, float32 [n, d], in input order.
 
         :raises TypeError: if an item is no dialogue.
@@ -82,19 +86,30 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return tags
 
 
-def _dialogues(given: Sequence[Dialogue | Mapping[str, Any]]) -> list[Dialogue]:
+def _dialogues(given: Sequence[Sample]) -> list[Dialogue]:
     if isinstance(given, Dialogue):
         raise TypeError("found one dialogue; expected a sequence of them. Put it into a list.")
+    if hasattr(given, "itertuples"):
+        raise TypeError(
+            "found a table, whose rows would count as samples; expected a sequence of dialogues. An encoder takes it "
+            "as it is: dial2vec.load_encoder(...).encode(table)."
+        )
+    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
+        raise TypeError(
+            f"found {kind_of_given(given)}; expected a sequence of dialogues, such as dial2vec.read(...) gives."
+        )
     return [_dialogue(item, place) for place, item in enumerate(given)]
 
 
 def _dialogue(item: Any, place: int) -> Dialogue:
     if isinstance(item, Dialogue):
         return item
+    if isinstance(item, list | tuple):
+        return Dialogue.from_messages(item, dialogue_id=str(place))
     if not isinstance(item, Mapping):
         raise TypeError(
-            f"found {type(item).__name__} at place {place}; expected a Dialogue, or a mapping with its turns. "
-            "`dial2vec.dialogue.read_dialogues` reads JSON Lines, `dial2vec import` makes them of a table."
+            f"found {kind_of_given(item)} at place {place}; expected a Dialogue, a mapping with its turns, or a list "
+            "of chat messages. dial2vec.read(...) reads dialogues from any export."
         )
     try:
         return dialogue_from_record({"dialogue_id": str(place), **item})
