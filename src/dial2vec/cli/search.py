@@ -214,6 +214,8 @@ def _parse_query(query: str | None) -> str | Dialogue | None:
     """Return the dialogue of the file that the query names; if it names no file, the query itself."""
     if query is None:
         return None
+    if not query.strip():
+        raise Dial2vecError("the query is blank; expected words, or a file with a dialogue. Write what to look for.")
     from dial2vec.data.one_dialogue import find_dialogue
 
     name, _, dialogue_id = query.rpartition(":")

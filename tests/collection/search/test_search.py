@@ -191,6 +191,7 @@ def test_a_dialogue_of_a_file_or_of_the_collection_is_a_query(folder, tmp_path):
     ("arguments", "said"),
     [
         (["text", "--like", "d1"], "both a query and --like"),
+        ([" "], "the query is blank; expected words"),
         (["--like", "d400"], "no dialogue 'd400'"),
         (["x", "--label", "bards"], "Did you mean 'cards'"),
         (["none.jsonl:3"], "none.jsonl does not exist; expected words, or a dialogue in a .json or .jsonl file"),
