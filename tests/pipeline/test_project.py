@@ -116,6 +116,12 @@ def test_a_local_configuration_of_dvc_by_somebody_else_stays(new):
     assert local.read_text() == "[cache]\n    dir = /cache\n"
 
 
+def test_in_the_folder_itself_nobody_is_sent_into_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "\nNext: cd calls\n      dial2vec import" in CliRunner().invoke(main, ["new", "calls"]).output
+    assert "\nNext: dial2vec import" in CliRunner().invoke(main, ["new", "."]).output
+
+
 def test_files_of_a_project_are_not_overwritten_and_other_files_do_not_matter(tmp_path):
     (tmp_path / "calls.csv").touch()
     make_project(tmp_path)

@@ -24,4 +24,7 @@ def new(folder: Path) -> None:
     written = make_project(folder)
     [corpus] = load_settings(folder / "params.yaml").corpora
     click.echo(f"{folder}: {', '.join(str(path.relative_to(folder)) for path in written)}, data/")
-    click.echo(f"Next: cd {quote(str(folder))}\n      dial2vec import ../calls.csv --name {corpus}\n      dial2vec run")
+    steps = [f"dial2vec import ../calls.csv --name {corpus}", "dial2vec run"]
+    if folder.resolve() != Path.cwd():
+        steps.insert(0, f"cd {quote(str(folder))}")
+    click.echo("Next: " + "\n      ".join(steps))
