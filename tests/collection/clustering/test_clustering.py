@@ -172,7 +172,7 @@ def test_the_same_again_is_the_same_to_the_byte(make):
 
 
 def test_fewer_dialogues_than_clusters_are_refused(make):
-    with pytest.raises(CorpusError, match="expected at least 9"):
+    with pytest.raises(CorpusError, match="found --k 9; expected at most 3"):
         cluster(make.add(0, 1, 2), k=9)
 
 

@@ -77,9 +77,11 @@ def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None 
     """
     clusters, state = _clusters_of(collection)
     if other is not None and other.manifest.fingerprint != collection.manifest.fingerprint:
+        # A trained encoder has the name of its start.
+        kind = "other weights or settings of " if other.manifest.model == collection.manifest.model else ""
         raise CorpusError(
             f"{other.folder} has vectors of {other.manifest.model}, {collection.folder} those of "
-            f"{collection.manifest.model}; expected one encoder. Index both with the same --model."
+            f"{kind}{collection.manifest.model}; expected one encoder. Index both with the same --model."
         )
     settled, centres, known = clusters.settled, state.centres, state.groups
     together = other is None and settled == len(collection)

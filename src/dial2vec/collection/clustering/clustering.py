@@ -93,11 +93,10 @@ def clustering_steps() -> int:
 
 
 def _check_sizes(collection: CollectionFolder, k: int | None) -> None:
-    needed = max(2, k or 0)
-    if len(collection) < needed:
-        raise CorpusError(f"{collection.folder} has {len(collection)} dialogues; expected at least {needed}. Add some.")
-    if (k or 0) > SAMPLE:
-        raise CorpusError(f"found --k {k}; expected at most {SAMPLE:,}. Take fewer clusters.")
+    if len(collection) < 2:
+        raise CorpusError(f"{collection.folder} has {len(collection)} dialogues; expected at least 2. Add some.")
+    if (k or 0) > (most := min(SAMPLE, len(collection))):
+        raise CorpusError(f"found --k {k}; expected at most {most:,}. Take fewer clusters.")
 
 
 def _before(collection: CollectionFolder, *, from_scratch: bool) -> Stored | None:
