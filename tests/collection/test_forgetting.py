@@ -47,6 +47,15 @@ def test_a_collection_of_nothing_else_is_empty_then_and_takes_other_dialogues(fo
     assert list(CollectionFolder(folder).row_of) == ["e0"]
 
 
+def test_a_link_to_a_collection_loses_the_dialogue_where_it_is(folder, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    assert forget_in_collection(link, {"d1"}) == ["d1"]
+    assert link.is_symlink()
+    assert list(CollectionFolder(folder).row_of) == ["d0", "d2"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["calls.jsonl", "collection", "link"]
+
+
 def test_a_collection_that_does_not_have_the_dialogue_stays(folder):
     before = (folder / "collection.json").stat().st_mtime_ns
     assert forget_in_collection(folder, {"unknown"}) == []

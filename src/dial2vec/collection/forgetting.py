@@ -35,6 +35,8 @@ def forget_in_collection(folder: Path, ids: set[str]) -> list[str]:
     :raises ArtifactError: if the folder is no collection.
     :raises BusyError: if another process adds dialogues to it.
     """
+    # The folder that a link leads to, or the link alone would be replaced.
+    folder = folder.resolve()
     collection = CollectionFolder(folder)
     known = sorted(ids & set(collection.row_of))
     if not known:
