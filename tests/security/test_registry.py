@@ -159,6 +159,16 @@ def test_a_forgotten_dialogue_leaves_no_word_in_the_project(forgetful):
     assert "has no dialogue 'c2'; expected one of its 2 ids." in again.output
 
 
+def test_a_dialogue_is_forgotten_in_data_that_dvc_links(forgetful):
+    for arguments in (("config", "cache.type", "symlink"), ("checkout", "--relink", "--quiet", "data.dvc")):
+        subprocess.run([sys.executable, "-m", "dvc", *arguments], check=True, cwd=forgetful)
+    assert (forgetful / "data" / "calls" / "may.jsonl").is_symlink()
+    done = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert holding(forgetful, SECRET) == []
+    assert "c2" not in (forgetful / "data" / "calls" / "labels.csv").read_text()
+
+
 def test_a_collection_that_is_left_is_named_with_the_option_that_makes_it_again(forgetful):
     for name in ("first/collection.json", "first/turns/collection.json", "notes.txt"):
         path = forgetful / name

@@ -196,10 +196,11 @@ def _files(root: Path, without: Iterable[Path | None]) -> Iterable[Path]:
     folders = [root]
     while folders:
         for path in sorted(folders.pop().iterdir()):
-            if path in skipped or path.is_symlink():
+            if path in skipped:
                 continue
             if path.is_dir():
-                if path.name not in OTHERS:
+                # A link could lead back.
+                if path.name not in OTHERS and not path.is_symlink():
                     folders.append(path)
             elif path.is_file():
                 yield path
