@@ -48,6 +48,14 @@ def test_packed_files_are_read_within(traces, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_files_in_utf_16_are_read_as_text(traces, tmp_path, monkeypatch, encoding):
+    monkeypatch.setattr("dial2vec.data.traces.BLOCK", 7)
+    for text, found in (("my <grün> & zerknautscht!", True), ("a zerknaut", False)):
+        (tmp_path / "export.csv").write_bytes(f"\ufeff{text}".encode(encoding))
+        assert holds(tmp_path / "export.csv", traces.words) is found
+
+
 def test_a_dialogue_without_words_of_its_own_is_known_by_all_its_turns(tmp_path):
     twin = make_dialogue("c3", "b: so sorry to hear that", "a: my parcel is late")
     traces = traces_of([twin], OTHERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import html
@@ -9,7 +10,7 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -90,11 +91,21 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _read(opened: IO[bytes]) -> Iterator[bytes]:
-    tail = b""
+    tail, as_utf_8 = b"", None
     with opened as handle:
         while block := handle.read(BLOCK):
+            as_utf_8 = as_utf_8 or _decoder(block)
+            block = as_utf_8(block)
             yield tail + block
             tail = block[-OVERLAP:]
+
+
+def _decoder(start: bytes) -> Callable[[bytes], bytes]:
+    """Return a function that turns the blocks of a file in UTF-16, known by its mark, into UTF-8."""
+    if not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return bytes
+    decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+    return lambda block: decoder.decode(block).encode("utf-8", "replace")
 
 
 def without_dialogues(path: Path, ids: set[str]) -> None:
