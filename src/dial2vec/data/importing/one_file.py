@@ -48,6 +48,7 @@ from dial2vec.data.importing.guessing.further import further_columns
 from dial2vec.data.importing.guessing.latest import latest
 from dial2vec.data.importing.guessing.numbered import nesting
 from dial2vec.data.importing.guessing.refusals import require_one_meaning
+from dial2vec.data.importing.guessing.restarts import Restarts, restarting, speakers_in_texts
 from dial2vec.data.importing.guessing.unfolding import (
     identifying,
     opening,
@@ -324,6 +325,7 @@ class FileReader:
         names = list(dict.fromkeys(name for values in usable for name in values))
         changes = {"a turn per column": turns_of_columns(names), "ids in objects": identifying(usable)}
         changes |= {"turns by their sides": turns_by_side(usable)}
+        changes |= {"speakers in texts": speakers_in_texts(usable)}
         changes |= {"a first message beside the others": opening(usable), "turns in objects": unfolding(usable)}
         for how, change in (changes | {"texts in JSON": unquoting(usable)}).items():
             if change is None:
@@ -335,6 +337,13 @@ class FileReader:
             usable, records = list(map(MergedCells(merged), usable)), _changed(records, MergedCells(merged))
             self.changes.append("merged cells")
             notes = (f"{merged[0]!r} names a dialogue in its first row only: the rows below belong to it",)
+        if (numbers := restarting(usable)) and not self.options.named:
+            usable = list(map(Restarts(*numbers, self.name), usable))
+            records = _changed(records, Restarts(*numbers, self.name))
+            self.changes.append("dialogues by the numbers of their turns")
+            notes += (
+                f"a dialogue begins where {numbers[0]!r} is {numbers[1]} again; if not so, name its id with --id",
+            )
         known = fitting(self.kept, usable)
         columns = known or find_columns(usable, self.options, self.path)
         if branch := branching(usable, columns.turns, self.result.left_out):

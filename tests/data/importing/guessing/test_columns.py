@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from dial2vec.data.importing.guessing.columns import find_columns
 from dial2vec.data.importing.guessing.names import is_index, plain
 from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
 from dial2vec.errors import CorpusError
 
 PATH = Path("calls.csv")
@@ -269,3 +271,27 @@ def test_a_table_of_thousands_of_columns_is_refused_in_time():
     with pytest.raises(CorpusError, match="none of its 3000 columns has a known name"):
         meanings([{f"w{at}x": str(at) for at in range(3000)}] * 20)
     assert time.process_time() - started < 15
+
+
+def test_each_contact_of_sent_and_received_messages_is_a_dialogue(tmp_path):
+    path = tmp_path / "sms.csv"
+    rows = [("Ann", "Received", "Hello you"), ("Ann", "Sent", "Hi Ann")]
+    rows += [("Bo", "Received", "Where"), ("Bo", "Sent", "Here")]
+    path.write_text("Contact,Direction,Message\n" + "".join(",".join(row) + "\n" for row in rows))
+    result = read_export(path, Options()).result
+    assert {item.dialogue_id: [turn.text for turn in item.turns] for item in result.dialogues} == {
+        "Ann": ["Hello you", "Hi Ann"],
+        "Bo": ["Where", "Here"],
+    }
+
+
+def test_reactions_to_messages_are_no_turns(tmp_path):
+    path = tmp_path / "chat.json"
+    reactions = [{"user": {"name": "Bo"}, "text": "+1"}]
+    messages = [
+        {"sender": {"id": 1, "name": "Ann"}, "text": "Hello you", "reactions": reactions},
+        {"sender": {"id": 2, "name": "Bo"}, "text": "Hi Ann", "reactions": []},
+    ]
+    path.write_text(json.dumps({"messages": messages}))
+    [dialogue] = read_export(path, Options()).result.dialogues
+    assert [turn.text for turn in dialogue.turns] == ["Hello you", "Hi Ann"]

@@ -138,3 +138,15 @@ def test_a_reading_that_a_recipe_cannot_hold_is_not_saved(tmp_path):
     path.write_text("call_id,speaker,text\n7,Ana,Hello you\n,Kim,Hi there\n,Ana,Bye now\n")
     with pytest.raises(CorpusError, match="cannot hold: merged cells"):
         recipe_text(read_export(path, Options()))
+
+
+@pytest.mark.parametrize(("name", "parts"), [("is_final", ("false", "true")), ("ResultType", ("partial", "final"))])
+def test_what_a_recogniser_says_on_the_way_is_not_said(tmp_path, name, parts):
+    rows = [("A", 0, "Hel"), ("A", 1, "Hello you"), ("B", 0, "My"), ("B", 1, "My card"), ("A", 1, "Lost?")]
+    content = "".join(f"1,{parts[last]},{who},{text}\n" for who, last, text in rows)
+    path = tmp_path / "t.csv"
+    path.write_text(f"call_id,{name},channel,transcript\n{content}")
+    result = read_export(path, Options()).result
+    said = [(who, text) for who, last, text in rows if last]
+    assert [(turn.speaker, turn.text) for turn in result.dialogues[0].turns] == said
+    assert result.left_out == {"draft": 2}

@@ -19,7 +19,7 @@ from dial2vec.data.importing.files.table_parts import has_ruled_table
 from dial2vec.data.importing.files.tables import DELIMITERS
 from dial2vec.data.importing.files.vertical import has_vertical_rows
 from dial2vec.data.importing.guessing.names import NAMES, by_name, known_names, plain
-from dial2vec.data.importing.guessing.turns import holds_texts, holds_turns, is_turn, names_speaker
+from dial2vec.data.importing.guessing.turns import holds_texts, inner_turns, is_turn, names_speaker
 from dial2vec.data.importing.options import Options
 from dial2vec.errors import CorpusError
 
@@ -155,7 +155,7 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     named = _named_list(lists, options)
     if named is not None:
         return named or None
-    of_dialogues = [k for k, first in lists.items() if not is_turn(first) and any(map(holds_turns, first.values()))]
+    of_dialogues = [k for k, first in lists.items() if not is_turn(first) and inner_turns(first)]
     of_rows = [keys for keys, first in lists.items() if _has_ids(objects[keys]) and _is_like_a_turn(first)]
     for places in (of_dialogues, of_rows):
         if places:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dial2vec.data.importing.guessing.names import by_name, plain
-from dial2vec.data.importing.guessing.turns import holds_turns, repeats_text
+from dial2vec.data.importing.guessing.turns import ASIDE, holds_turns, repeats_text
 from dial2vec.data.importing.values.cells import as_name, cell_text
 
 Values = Sequence[dict[str, Any]]
@@ -94,6 +94,7 @@ def nested(turns: Values, text: str) -> str | None:
     """Return the key under which turns hold further turns, such as the replies to a comment."""
     for turn in turns:
         for name, value in turn.items():
-            if isinstance(value, list) and holds_turns(value) and not repeats_text(value, cell_text(turn.get(text))):
+            further = isinstance(value, list) and plain(name) not in ASIDE and holds_turns(value)
+            if further and not repeats_text(value, cell_text(turn.get(text))):
                 return name
     return None

@@ -26,7 +26,7 @@ from dial2vec.data.importing.guessing.refusals import (
     unknown,
 )
 from dial2vec.data.importing.guessing.speech import ALL_SAID, NotSpeech, find_not_speech
-from dial2vec.data.importing.guessing.turns import closing_turns, holds_texts, holds_turns, is_turn, repeats_text
+from dial2vec.data.importing.guessing.turns import ASIDE, closing_turns, holds_texts, holds_turns, is_turn, repeats_text
 from dial2vec.data.importing.guessing.voices import speaker_column, speaker_key
 from dial2vec.data.importing.options import NamedColumns, Options
 from dial2vec.data.importing.values.cells import as_labels, as_name, as_turn_list, cell_text
@@ -192,7 +192,7 @@ def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str
     if 2 * sum(map(is_turn, sample[:100])) > len(sample[:100]):
         lists: list[str] = []
     else:
-        lists = [name for name in names if mostly(name, holds_turns)]
+        lists = [name for name in names if plain(name) not in ASIDE and mostly(name, holds_turns)]
         lists = lists or [name for name in names if mostly(name, holds_texts)]
     if lists:
         return by_name("turns", lists) or lists[0]
@@ -311,8 +311,8 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
     speaker = options.speaker
     if not speaker and not answer:
         speaker = take(speaker_column(groups, left, text=text))
-        if not dialogue_id and (partner := evidence.partner_column(sample, left, speaker)):
-            dialogue_id, speaker = speaker, take(partner)
+        if not dialogue_id:
+            dialogue_id, speaker = map(take, evidence.contacts(sample, left, speaker))
             groups = evidence.groups_of(sample, dialogue_id)
         require_plausible(groups, left, speaker, text, path)
     labels = options.labels or _as_tuple(take(_label(sample, left)))

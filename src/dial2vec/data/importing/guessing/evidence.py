@@ -25,6 +25,8 @@ VERSIONS = {"version", "revision", "rev", "edit_number", "message_version"}
 CHANGED = {"edited_at", "edited_on", "edit_time", "edited_time", "last_edited_at", "edit_timestamp", "edited_timestamp"}
 MESSAGES = {"id", "message_id", "msg_id", "comment_id", "post_id", "uuid", "guid"}
 # Ways of a message, seen from the owner of a phone.
+# Words in the names of columns of the other side.
+CONTACTS = {"contact", "phone", "number", "address", "recipient", "customer", "client", "handle", "msisdn", "partner"}
 WAYS = {"sent", "received", "in", "out", "incoming", "outgoing", "inbound", "outbound"}
 # Names of columns of times, if all their values are dates; "Data" is a date in Italian, Polish and Portuguese.
 DATED = {"data", "sent", "received", "posted", "submitted", "logged", "when", "at", "opened"}
@@ -144,6 +146,14 @@ def partner_column(sample: Values, names: list[str], speaker: str | None) -> str
         if (ways <= WAYS or is_flag(name)) and mostly_filled(sample, name) and len(sides) > 1 and 2 * both > len(sides):
             return name
     return None
+
+
+def contacts(sample: Values, names: list[str], speaker: str | None) -> tuple[str | None, str | None]:
+    """Return the column of the other side of each dialogue, None without one, and that of the speakers, as in SMS."""
+    if side := partner_column(sample, names, speaker):
+        return speaker, side
+    known = (name for name in names if CONTACTS & set(plain(name).split("_")) and mostly_filled(sample, name))
+    return next((name for name in known if partner_column(sample, [speaker or ""], name)), None), speaker
 
 
 def headings(sample: Values, columns: dict[str, str]) -> int:

@@ -25,7 +25,8 @@ FLAGS: dict[str, tuple[str, bool]] = {
     **dict.fromkeys(("deleted", "is_deleted", "removed", "is_removed", "message_deleted"), ("deleted", False)),
     **dict.fromkeys(("deleted_flag", "is_unsent", "unsent", "is_revoked", "revoked", "is_hidden"), ("deleted", False)),
     **dict.fromkeys(("is_thought", "thought", "is_thinking", "is_reasoning"), ("thought", False)),
-    **dict.fromkeys(("is_draft", "draft"), ("draft", False)),
+    **dict.fromkeys(("is_draft", "draft", "is_partial", "partial", "is_interim", "interim"), ("draft", False)),
+    **dict.fromkeys(("is_final", "final"), ("draft", True)),
     **dict.fromkeys(("is_system", "is_system_message", "is_notification", "is_event", "is_notice"), ("notice", False)),
     **dict.fromkeys(("is_superseded", "superseded", "is_old_version", "outdated"), ("edited", False)),
     **dict.fromkeys(("is_tool", "is_tool_call", "is_tool_result"), ("tool", False)),
@@ -46,7 +47,7 @@ KINDS = tuple(
     for kind, words in (
         ("note", "note notes private whisper agents internal notiz nota staff hidden"),
         ("deleted", "deleted removed revoked unsent retracted tombstone"),
-        ("draft", "draft drafts"),
+        ("draft", "draft drafts partial interim"),
         ("thought", "thought thoughts thinking reasoning"),
         ("tool", "tool tools function observation execution toolcall code"),
         (

@@ -8,6 +8,8 @@ from dial2vec.data.importing.guessing.names import by_name, plain
 from dial2vec.data.importing.guessing.voices import is_side
 from dial2vec.data.importing.values.cells import as_name, as_turn_list, cell_text, unpacked
 
+# Lists beside the text of a message that are no turns.
+ASIDE = {"reactions", "likes", "attachments", "mentions", "edits", "edit_history", "versions", "read_by", "reads"}
 SIDE_NAMES = ("type", "kind", "direction", "source", "origin", "side", "message_type", "channel")
 
 
@@ -28,9 +30,14 @@ def is_turn(values: dict[str, Any]) -> bool:
     """
     name = by_name("text", list(values), lambda name: not holds_turns(values[name]))
     text = cell_text(values.get(name or ""))
-    lists = [value for value in values.values() if holds_turns(value)]
+    lists = inner_turns(values)
     repeated = (repeats_text(value, text) and _has_one_voice(value) for value in lists)
     return bool(text.strip()) and names_speaker(values) and all(repeated)
+
+
+def inner_turns(values: dict[str, Any]) -> list[Any]:
+    """Return the lists of turns in an object, without those beside a message, such as the reactions to it."""
+    return [value for name, value in values.items() if plain(name) not in ASIDE and holds_turns(value)]
 
 
 def repeats_text(turns: Any, text: str) -> bool:

@@ -27,6 +27,7 @@ PROGRAMS = {"function_call", "tool_call", "tool_result", "tool_response", "obser
 QUALITIES = {
     *("type", "kind", "status", "state", "event", "sentiment", "language", "lang", "confidence", "emotion", "intent"),
     *("score", "rating", "format", "priority", "reason", "code", "topic", "label", "category", "version", "flag"),
+    *("final", "partial", "interim"),
 }
 # Flags that tell the side of a turn.
 FLAG = re.compile(
