@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -41,3 +42,10 @@ def test_sessions_below_users_are_all_read_and_have_the_users_in_ids_that_come_a
     assert list(imported(tmp_path, "e.json", json.dumps(users))) == ["s1", "s2", "s3"]
     again = {"ann": {"1": HELLO, "2": HELLO}, "bo": {"1": BYE}}
     assert list(imported(tmp_path, "e.json", json.dumps(again))) == ["ann/1", "ann/2", "bo/1"]
+
+
+def test_a_file_with_thousands_of_ids_is_recognised_in_seconds(tmp_path):
+    users = {f"u{at}": {f"s{at}-{part}": ROLES for part in range(2)} for at in range(3000)}
+    before = time.process_time()
+    assert len(imported(tmp_path, "e.json", json.dumps(users))) == 6000
+    assert time.process_time() - before < 30

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from dial2vec.data.importing.by_recipe.recipe import Finder, Recipe, known_recipes
@@ -102,7 +104,7 @@ def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe 
 def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
     """Return the recipe of rows that stand in a list of each record, as scripts save the messages of each ticket."""
     rowwise = [recipe for recipe in recipes if not recipe.turns and not recipe.lines and not recipe.branch]
-    for place in dict.fromkeys(place for values in first for place in _inner_lists(values)):
+    for place in islice(dict.fromkeys(place for values in first for place in _inner_lists(values)), SHOWN):
         lists = (items for values in first if isinstance(items := Finder(place)(values), list))
         rows = [row for items in lists for row in items if isinstance(row, dict)]
         if recipe := _best(rows[:SHOWN], rowwise):
@@ -148,16 +150,17 @@ def recipe_of_json(
         if recipe and (best is None or len(recipe.has) > len(best[0].has)):
             best = recipe, keys
     if best is None:
-        inside = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
-        return next(((recipe, keys) for recipe, keys in inside if recipe), None)
+        rowwise = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
+        return next(((recipe, keys) for recipe, keys in rowwise if recipe), None)
     if best[1] and not best[0].turns and best[1][-1] != "*" and len(alike := _alike(outlined, best[1])) > 1:
         return best[0], below_ids(alike)
     if best[1] and len(best[1]) == 1 and best[1] != BY_ID and not best[0].turns:
         return None if _is_by_id(outlined, best[1]) else best
-    lists = [place for place, items in lists_in(outlined).items() if recipe_of_records(items, [best[0]])]
-    if best[0].turns and best[1] in lists:
+    inside = lists_in(outlined) if best[0].turns and best[1] else {}
+    fitting = [place for place, items in inside.items() if recipe_of_records(items, [best[0]])]
+    if best[1] in fitting:
         # Such as the lists "train" and "test".
-        return best[0], each_of([place for place in lists if len(place) == len(best[1] or ())])
+        return best[0], each_of([place for place in fitting if len(place) == len(best[1] or ())])
     return best
 
 
@@ -183,10 +186,25 @@ def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[
 
 
 def _objects_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    for key, inner in value.items() if isinstance(value, dict) and len(keys) < DEPTH else ():
+    inside = value if isinstance(value, dict) and len(keys) < DEPTH else {}
+    # Many objects have ids for keys: none of them is the only one of its kind.
+    few = sum(isinstance(inner, dict) for inner in inside.values()) <= SHOWN
+    for key, inner in inside.items() if few else ():
         if isinstance(inner, dict):
             yield (*keys, key), inner
             yield from _objects_in(inner, (*keys, key))
+
+
+def _different(lists: dict[tuple[str, ...], list[dict[str, Any]]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """Return a few lists of each kind: below thousands of ids they are alike."""
+    kinds = Counter[tuple[int, frozenset[str]]]()
+    few = {}
+    for place, items in lists.items():
+        kind = len(place), frozenset(items[0] if items else ())
+        kinds[kind] += 1
+        if kinds[kind] <= SHOWN:
+            few[place] = items
+    return few
 
 
 def _places(outlined: Any) -> list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]]:
@@ -196,7 +214,7 @@ def _places(outlined: Any) -> list[tuple[tuple[str, ...] | None, list[dict[str, 
         places.append((None, [outlined]))
         if outlined and all(isinstance(value, dict) for value in outlined.values()):
             places.append((BY_ID, [{"dialogue_id": key} | value for key, value in outlined.items()]))
-    places += sorted(lists_in(outlined).items(), key=lambda place: len(place[0] or ()))
+    places += sorted(_different(lists_in(outlined)).items(), key=lambda place: len(place[0] or ()))
     if isinstance(outlined, list) and (whole := [{"turns": item} for item in outlined if isinstance(item, list)]):
         places.append(((), whole))
     return places
