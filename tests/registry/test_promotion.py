@@ -50,6 +50,14 @@ def test_equal_figures_need_no_sign():
     assert verdict.reasons == ["map 54.30 on dev equals the champion's; needed +0.50"]
 
 
+def test_a_gain_that_no_figure_leaves_room_for_is_told():
+    verdict = judge(contender("3", 70.0, 40.0, 100.0), START, contender("2", 68.0, 38.0, 99.8), margins=MARGINS)
+    assert verdict.reasons == [
+        "map 100.00 on dev is 0.20 above the champion's 99.80; needed +0.50, more than is left to 100: lower "
+        "promote.min_map_gain"
+    ]
+
+
 @pytest.mark.parametrize("metric", TASKS)
 def test_each_metric_alone_can_stop_the_candidate(metric: str):
     good = {"purity": 80.0, "spearman": 45.0, "map": 70.0}

@@ -178,7 +178,7 @@ def _shortfall(metric: str, candidate: Contender, rival: Contender, who: str, ma
     gain = _gain(ours, theirs)
     if gain >= margin:
         return None
-    if gain == 0:
-        return f"{metric} {ours:.2f} on dev equals the {who}'s; needed {margin:+.2f}"
-    where = "below" if gain < 0 else "above"
-    return f"{metric} {ours:.2f} on dev is {abs(gain):.2f} {where} the {who}'s {theirs:.2f}; needed {margin:+.2f}"
+    side = "below" if gain < 0 else "above"
+    apart = f"is {abs(gain):.2f} {side} the {who}'s {theirs:.2f}" if gain else f"equals the {who}'s"
+    way = f", more than is left to 100: lower promote.min_{metric}_gain" if theirs + margin > 100 else ""
+    return f"{metric} {ours:.2f} on dev {apart}; needed {margin:+.2f}{way}"

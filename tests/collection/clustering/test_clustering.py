@@ -81,6 +81,17 @@ def test_a_few_strange_dialogues_are_no_cluster(make):
     assert len(cluster(make.add(*[5] * 5)).clusters) == 3
 
 
+def test_many_strange_dialogues_without_a_cluster_are_told(make):
+    cluster(make.add(*[0, 1, 2] * 30))
+    after = cluster(make.add(*[4, 5, 6, 7] * 6))
+    assert len(after.clusters) == 3
+    assert after.news == (
+        "24 of 24 new dialogues are far from every cluster, perhaps of a new topic: clustering everything anew "
+        "(--anew) may find it.",
+    )
+    assert cluster(make.add(*[0] * 800)).news == ()
+
+
 def test_a_cluster_that_falls_into_two_is_told(make):
     cluster(make.add(*[0] * 60, *[1] * 60, spread=0.12), k=2)
     # New dialogues are nearer to cluster 0 than to 1, and form a group next to it.

@@ -30,6 +30,9 @@ from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
 
+# Share of new dialogues far from every cluster that is worth a sentence; five times `FAR_SHARE`.
+MANY_FAR = 0.1
+
 
 def cluster(
     collection: CollectionFolder,
@@ -205,7 +208,11 @@ def _onto(before: Stored, collection: CollectionFolder) -> Undescribed:
         f"Cluster {id} has appeared, with {size} new dialogues that were far from all other clusters."
         for id, (_, size) in zip(ids[n_old:], added, strict=True)
     ]
-    groups = assign(units, centres, known=old.groups[: clusters.settled]).groups
+    nearest = assign(units, centres, known=old.groups[: clusters.settled])
+    groups, limits = nearest.groups, _limits(clusters)
+    # A cluster that has appeared has no limit of its own yet.
+    limits = np.append(limits, np.full(len(added), np.median(limits)))
+    news += _still_far(nearest.similarity[clusters.settled :] < limits[groups[clusters.settled :]])
     fine_centres = np.concatenate([old.fine_centres, centres[n_old:]])
     parents = np.concatenate([old.fine_parents, np.arange(n_old, len(centres), dtype=np.int32)])
     # A cluster without a dialogue at the last clustering has no fine topic.
@@ -221,7 +228,7 @@ def _onto(before: Stored, collection: CollectionFolder) -> Undescribed:
 
 def _appeared(clusters: Clusters, centres: Vectors, new: Vectors) -> list[tuple[Vectors, int]]:
     """Return centre [d] and size of each group of new dialogues that is far from all centres."""
-    limits = np.array([cluster.far for cluster in clusters.clusters])
+    limits = _limits(clusters)
     nearest = assign(new, centres)
     far = new[nearest.similarity < limits[nearest.groups]]
     if len(far) < LEAST:
@@ -234,6 +241,24 @@ def _appeared(clusters: Clusters, centres: Vectors, new: Vectors) -> list[tuple[
             centres = np.concatenate([centres, centre[None]])
             added.append((centre, len(own)))
     return added
+
+
+def _limits(clusters: Clusters) -> Vectors:
+    """Return the cosine to its centre below which a dialogue is far from a cluster, float64 [k]."""
+    return np.array([cluster.far for cluster in clusters.clusters])
+
+
+def _still_far(far: NDArray[np.bool_]) -> list[str]:
+    """Return a sentence if many more new dialogues are far from every cluster than of those that made the clusters.
+
+    They may be a new topic that is too loose, or too near another, to become a cluster beside the known ones.
+    """
+    if far.sum() < LEAST or far.mean() < MANY_FAR:
+        return []
+    return [
+        f"{far.sum():,} of {len(far):,} new dialogues are far from every cluster, perhaps of a new topic: clustering "
+        "everything anew (--anew) may find it."
+    ]
 
 
 def _areas_with(clusters: Clusters, centres: Vectors, added: Vectors) -> Groups:
