@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
+import re
 import zipfile
 
 import pytest
@@ -32,20 +35,27 @@ def traces():
 def test_a_file_holds_a_dialogue_by_words_that_no_other_dialogue_has(traces, tmp_path, text, found):
     path = tmp_path / "file"
     path.write_text(text)
-    assert holds(path, traces.words) is found
+    assert holds(path, traces.words, unread=[]) is found
 
 
-def test_packed_files_are_read_within(traces, tmp_path):
-    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as handle:
-        handle.write("zerknautscht")
+def test_packed_files_are_read_within_and_what_cannot_be_read_is_named(traces, tmp_path):
+    for name, opened in (("a.gz", gzip.open), ("a.bz2", bz2.open), ("a.xz", lzma.open)):
+        with opened(tmp_path / name, "wt") as handle:
+            handle.write("zerknautscht")
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("sheet.xml", "<c>zerknautscht</c>")
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04zerknautscht")
-    assert [holds(tmp_path / name, traces.words) for name in ("a.jsonl.gz", "a.xlsx", "broken.zip")] == [
-        True,
-        True,
-        False,
+    (tmp_path / "cut.xz").write_bytes((tmp_path / "a.xz").read_bytes()[:-20])
+    (tmp_path / "gone").symlink_to("nowhere")
+    unread = []
+    paths = sorted(tmp_path.iterdir())
+    assert [path.name for path in paths if holds(path, re.compile(b"none"), traces.words, unread=unread)] == [
+        "a.bz2",
+        "a.gz",
+        "a.xlsx",
+        "a.xz",
     ]
+    assert [path.name for path in unread] == ["broken.zip", "cut.xz", "gone"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
@@ -53,7 +63,7 @@ def test_files_in_utf_16_are_read_as_text(traces, tmp_path, monkeypatch, encodin
     monkeypatch.setattr("dial2vec.data.traces.BLOCK", 7)
     for text, found in (("my <grün> & zerknautscht!", True), ("a zerknaut", False)):
         (tmp_path / "export.csv").write_bytes(f"\ufeff{text}".encode(encoding))
-        assert holds(tmp_path / "export.csv", traces.words) is found
+        assert holds(tmp_path / "export.csv", traces.words, unread=[]) is found
 
 
 def test_a_dialogue_without_words_of_its_own_is_known_by_all_its_turns(tmp_path):
@@ -61,9 +71,9 @@ def test_a_dialogue_without_words_of_its_own_is_known_by_all_its_turns(tmp_path)
     traces = traces_of([twin], OTHERS)
     (tmp_path / "with").write_text(json.dumps(twin.to_record()))
     (tmp_path / "without").write_text(json.dumps(OTHERS[0].to_record()))
-    assert holds(tmp_path / "with", traces.words)
-    assert not holds(tmp_path / "without", traces.words)
-    assert holds(tmp_path / "with", traces.ids)
+    assert holds(tmp_path / "with", traces.words, unread=[])
+    assert not holds(tmp_path / "without", traces.words, unread=[])
+    assert holds(tmp_path / "with", traces.ids, unread=[])
 
 
 def test_a_dialogue_without_words_of_its_own_is_found_in_files_that_escape_no_letters(tmp_path):
@@ -71,8 +81,8 @@ def test_a_dialogue_without_words_of_its_own_is_found_in_files_that_escape_no_le
     write_dialogues(tmp_path / "with", [twin])
     write_dialogues(tmp_path / "without", [other])
     traces = traces_of([twin], [other])
-    assert holds(tmp_path / "with", traces.words)
-    assert not holds(tmp_path / "without", traces.words)
+    assert holds(tmp_path / "with", traces.words, unread=[])
+    assert not holds(tmp_path / "without", traces.words, unread=[])
 
 
 @pytest.mark.parametrize("name", ["calls.jsonl", "calls.jsonl.gz"])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
 import gzip
 import html
 import json
+import lzma
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.files import atomic_path
@@ -23,6 +25,8 @@ SHORTEST = 4
 WORD = re.compile(r"\w+")
 # Bytes read at once, and bytes of a block that are read again with the next one.
 BLOCK, OVERLAP = 1 << 24, 1 << 16
+# First bytes of packed files.
+PACKED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +74,28 @@ def _pattern(texts: set[str]) -> re.Pattern[bytes]:
     return re.compile(ends % b"|".join(re.escape(form.encode()) for form in sorted(forms, key=len, reverse=True)))
 
 
-def holds(path: Path, *patterns: re.Pattern[bytes]) -> bool:
-    """Return whether a file has a match of one of the patterns; gzip and zip files (also .xlsx) are read within."""
+def holds(path: Path, *patterns: re.Pattern[bytes], unread: list[Path]) -> bool:
+    """Return whether a file has a match of one of the patterns; packed files (also .xlsx) are read within.
+
+    :param unread: list to which a file is added that cannot be read to its end: locked, encrypted or damaged.
+    """
     try:
         return any(pattern.search(block) for block in _blocks(path) for pattern in patterns)
-    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+        unread.append(path)
         return False
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as handle:
-        start = handle.read(4)
-    if start[:4] == b"PK\x03\x04":
+        start = handle.read(6)
+    if start.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():
                 yield from _read(archive.open(name))
         return
-    opened = gzip.open(path) if start[:2] == b"\x1f\x8b" else path.open("rb")  # noqa: SIM115
-    yield from _read(cast("IO[bytes]", opened))
+    unpack = next((unpack for mark, unpack in PACKED.items() if start.startswith(mark)), open)
+    yield from _read(cast("IO[bytes]", unpack(path, "rb")))
 
 
 def _read(opened: IO[bytes]) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -57,6 +58,7 @@ class ForgetPlan:
     :param objects: objects in DVC's cache and, if asked for, in its remote.
     :param collections: collections that are made again without them.
     :param left: files that hold a dialogue and are left to people.
+    :param unread: files that cannot be read, so that nobody can say.
     :param versions: registered versions whose data held a dialogue.
     :param unknown: registered versions whose data is no longer here.
     """
@@ -69,6 +71,7 @@ class ForgetPlan:
     objects: list[Path]
     collections: tuple[Path, ...]
     left: list[Path]
+    unread: list[Path]
     versions: list[str]
     unknown: list[str]
 
@@ -82,6 +85,7 @@ class ForgetPlan:
             ("removed from DVC", self.objects),
             ("made again without it", self.collections),
             ("LEFT, edit or remove it yourself", [path for path, folder in owners.items() if not folder]),
+            ("LEFT, cannot be read: damaged, encrypted or without permission", self.unread),
         ):
             for path in paths:
                 yield f"  {_shown(path, root)}  ({title})"
@@ -116,25 +120,27 @@ def plan_forget(
     rewritten: list[Path] = []
     examples: list[Path] = []
     left: list[Path] = []
+    unread: list[Path] = []
+    held = partial(holds, unread=unread)
     own = (traces.words, traces.ids)
     for path in _files(root, skipped):
         if path.is_relative_to(data) or path.is_relative_to(artifacts / "import"):
             labelled = path == data / LABELS and bool(read_labels(path).keys() & dialogues.keys())
-            rewritten += [path] if labelled or holds(path, *own) else []
+            rewritten += [path] if labelled or held(path, *own) else []
         elif path.is_relative_to(artifacts):
-            removed += [path] if path.relative_to(artifacts).parts[0] in TEXTS and holds(path, *own) else []
+            removed += [path] if path.relative_to(artifacts).parts[0] in TEXTS and held(path, *own) else []
         elif path.is_relative_to(root / "inbox" / "imported" / corpus):
-            removed += [path] if holds(path, traces.words) else []
+            removed += [path] if held(path, traces.words) else []
         elif path.is_relative_to(root / "mlruns" / "artifacts"):
             if path.name in EXAMPLES or path.suffix == ".html":
-                (examples if path.name in EXAMPLES else removed).extend([path] if holds(path, traces.words) else [])
-        elif holds(path, traces.turns) or map_or_table_holds(path, traces.turns, set(dialogues)):
+                (examples if path.name in EXAMPLES else removed).extend([path] if held(path, traces.words) else [])
+        elif held(path, traces.turns) or map_or_table_holds(path, traces.turns, set(dialogues)):
             left.append(path)
     folders = [folder for folder in (cache, far) if folder]
-    objects = [path for folder in folders for path in folder.glob("??/*") if holds(path, traces.words)]
+    objects = [path for folder in folders for path in folder.glob("??/*") if held(path, traces.words)]
     knew, unknown = _who_knew(root, corpus, cache, {path.parent.name + path.name for path in objects})
     given = tuple(collections)
-    return ForgetPlan(corpus, dialogues, rewritten, removed, examples, objects, given, left, knew, unknown)
+    return ForgetPlan(corpus, dialogues, rewritten, removed, examples, objects, given, left, unread, knew, unknown)
 
 
 def forget(root: Path, plan: ForgetPlan) -> None:

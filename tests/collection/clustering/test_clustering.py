@@ -86,8 +86,8 @@ def test_many_strange_dialogues_without_a_cluster_are_told(make):
     after = cluster(make.add(*[4, 5, 6, 7] * 6))
     assert len(after.clusters) == 3
     assert after.news == (
-        "24 of 24 new dialogues are far from every cluster, perhaps of a new topic: clustering everything anew "
-        "(--anew) may find it.",
+        "24 of 24 new dialogues are far from every cluster, perhaps of a new topic: clustering everything from "
+        "scratch may find it (--anew).",
     )
     assert cluster(make.add(*[0] * 800)).news == ()
 
