@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dial2vec.data.importing.options import Options
+from data.importing.exports import imported
 from dial2vec.data.importing.pauses import ENDLESS, UNTIMED, Row, parts_of, turns_of
-from dial2vec.data.importing.reading import read_export
 from dial2vec.data.importing.values.times import ClockReading
 
 SAID = [
@@ -50,37 +49,31 @@ FORMS = {
 }
 
 
-def read(folder, name, content, **options):
-    (folder / name).parent.mkdir(exist_ok=True)
-    (folder / name).write_text(content)
-    return read_export(folder / name, Options(**options)).result
-
-
 @pytest.mark.parametrize("name", FORMS)
 def test_a_chat_is_cut_where_nobody_wrote(tmp_path, name):
-    result = read(tmp_path, name, FORMS[name], pause=6.0)
+    result = imported(tmp_path, name, FORMS[name], pause=6.0)
     assert {item.dialogue_id: [turn.text for turn in item.turns] for item in result.dialogues} == CUT
     dates = [item.date[:16] for item in result.dialogues]
     assert dates == ["2024-03-25T09:00", "2024-03-25T21:00", "2024-03-29T08:00"]
-    [whole] = read(tmp_path, name, FORMS[name]).dialogues
+    [whole] = imported(tmp_path, name, FORMS[name]).dialogues
     assert (whole.dialogue_id, len(whole.turns)) == ("chat", len(SAID))
-    assert len(read(tmp_path, name, FORMS[name], pause=24.0).dialogues) == 2
+    assert len(imported(tmp_path, name, FORMS[name], pause=24.0).dialogues) == 2
 
 
 def test_a_transcript_in_a_cell_is_cut_too(tmp_path):
     content = json.dumps({"id": "chat", "transcript": FORMS["chat.txt"]})
-    assert [item.dialogue_id for item in read(tmp_path, "e.jsonl", content, pause=6.0).dialogues] == list(CUT)
+    assert [item.dialogue_id for item in imported(tmp_path, "e.jsonl", content, pause=6.0).dialogues] == list(CUT)
 
 
 def test_fragments_of_a_plain_transcript_are_joined(tmp_path):
     lines = ["2024-03-25 09:00 Ann: I lost", "2024-03-25 09:00 Ann: my card", "2024-03-25 09:30 Ann: Hello?"]
-    [dialogue] = read(tmp_path, "chat.txt", "\n".join([*lines, "2024-03-25 09:31 Bo: Hi"]), join=60.0).dialogues
+    [dialogue] = imported(tmp_path, "chat.txt", "\n".join([*lines, "2024-03-25 09:31 Bo: Hi"]), join=60.0).dialogues
     assert [turn.text for turn in dialogue.turns] == ["I lost my card", "Hello?", "Hi"]
 
 
 @pytest.mark.parametrize("options", [{"pause": 6.0}, {"join": 5.0}])
 def test_a_chat_without_times_stays_whole_and_a_note_says_so(tmp_path, options):
-    result = read(tmp_path, "chat.txt", "Ann: Morning\nBo: Hi\n", **options)
+    result = imported(tmp_path, "chat.txt", "Ann: Morning\nBo: Hi\n", **options)
     assert len(result.dialogues) == 1
     assert UNTIMED in result.notes
 
@@ -90,9 +83,9 @@ def test_a_chat_of_months_is_noticed(tmp_path):
         lines = (f"2024-{1 + at % days // 28:02}-{1 + at % 28:02} 10:00 A{at % 2}: word {at}" for at in range(1000))
         return "\n".join(sorted(lines))
 
-    assert ENDLESS in read(tmp_path, "a.txt", chat(90)).notes
-    assert ENDLESS not in read(tmp_path, "b.txt", chat(20)).notes
-    assert ENDLESS not in read(tmp_path, "c.txt", chat(90), pause=8.0).notes
+    assert ENDLESS in imported(tmp_path, "a.txt", chat(90)).notes
+    assert ENDLESS not in imported(tmp_path, "b.txt", chat(20)).notes
+    assert ENDLESS not in imported(tmp_path, "c.txt", chat(90), pause=8.0).notes
 
 
 def rows_at(times):

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from data.importing.exports import imported, turns_of
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.errors import CorpusError
@@ -13,15 +14,6 @@ from dial2vec.errors import CorpusError
 
 def lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def imported(folder, name, content, **options):
-    (folder / name).write_text(content)
-    return read_export(folder / name, Options(**options)).result
-
-
-def turns_of(result):
-    return {item.dialogue_id: [f"{turn.speaker}: {turn.text}" for turn in item.turns] for item in result.dialogues}
 
 
 ROWS = [("a", "user", "Hi"), ("a", "assistant", "Yes?"), ("b", "user", "Bye"), ("b", "assistant", "So long")]

@@ -7,19 +7,12 @@ import time
 
 import pytest
 
-from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.reading import read_export
+from data.importing.exports import imported, turns_of
 
 HELLO = [{"speaker": "user", "text": "Hi there"}, {"speaker": "bot", "text": "Yes?"}]
 BYE = [{"speaker": "user", "text": "Bye now"}, {"speaker": "bot", "text": "So long"}]
 READ = {"a": ["user: Hi there", "bot: Yes?"], "b": ["user: Bye now", "bot: So long"]}
 ROLES = [{"role": turn["speaker"], "content": turn["text"]} for turn in HELLO]
-
-
-def imported(folder, name, content):
-    (folder / name).write_text(content)
-    result = read_export(folder / name, Options()).result
-    return {item.dialogue_id: [f"{turn.speaker}: {turn.text}" for turn in item.turns] for item in result.dialogues}
 
 
 @pytest.mark.parametrize(
@@ -34,18 +27,18 @@ def imported(folder, name, content):
     ],
 )
 def test_no_list_of_dialogues_is_lost(tmp_path, content):
-    assert imported(tmp_path, "e.json", json.dumps(content)) == READ
+    assert turns_of(imported(tmp_path, "e.json", json.dumps(content))) == READ
 
 
 def test_sessions_below_users_are_all_read_and_have_the_users_in_ids_that_come_again(tmp_path):
     users = {"ann": {"s1": ROLES, "s2": ROLES}, "bo": {"s3": ROLES}}
-    assert list(imported(tmp_path, "e.json", json.dumps(users))) == ["s1", "s2", "s3"]
+    assert list(turns_of(imported(tmp_path, "e.json", json.dumps(users)))) == ["s1", "s2", "s3"]
     again = {"ann": {"1": HELLO, "2": HELLO}, "bo": {"1": BYE}}
-    assert list(imported(tmp_path, "e.json", json.dumps(again))) == ["ann/1", "ann/2", "bo/1"]
+    assert list(turns_of(imported(tmp_path, "e.json", json.dumps(again)))) == ["ann/1", "ann/2", "bo/1"]
 
 
 def test_a_file_with_thousands_of_ids_is_recognised_in_seconds(tmp_path):
     users = {f"u{at}": {f"s{at}-{part}": ROLES for part in range(2)} for at in range(3000)}
     before = time.process_time()
-    assert len(imported(tmp_path, "e.json", json.dumps(users))) == 6000
+    assert len(turns_of(imported(tmp_path, "e.json", json.dumps(users)))) == 6000
     assert time.process_time() - before < 30

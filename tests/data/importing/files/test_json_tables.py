@@ -6,19 +6,12 @@ import json
 
 import pytest
 
-from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.reading import read_export
+from data.importing.exports import imported, turns_of
 
 NAMES = ["conversation_id", "speaker", "text"]
 CELLS = [["a", "user", "Hi there"], ["a", "bot", "Yes?"], ["b", "user", "Bye now"]]
 READ = {"a": ["user: Hi there", "bot: Yes?"], "b": ["user: Bye now"]}
 COLUMNS = dict(zip(NAMES, map(list, zip(*CELLS, strict=True)), strict=True))
-
-
-def imported(folder, name, content):
-    (folder / name).write_text(content)
-    result = read_export(folder / name, Options()).result
-    return {item.dialogue_id: [f"{turn.speaker}: {turn.text}" for turn in item.turns] for item in result.dialogues}
 
 
 @pytest.mark.parametrize(
@@ -32,9 +25,11 @@ def imported(folder, name, content):
     ],
 )
 def test_a_table_with_its_names_once_is_read_by_rows(tmp_path, content):
-    assert imported(tmp_path, "e.json", json.dumps(content)) == READ
+    assert turns_of(imported(tmp_path, "e.json", json.dumps(content))) == READ
 
 
 def test_lists_of_texts_without_names_of_columns_are_dialogues(tmp_path):
-    result = imported(tmp_path, "e.json", json.dumps([["How are you?", "Fine, thanks."], ["Where is it?", "There."]]))
+    result = turns_of(
+        imported(tmp_path, "e.json", json.dumps([["How are you?", "Fine, thanks."], ["Where is it?", "There."]]))
+    )
     assert result["e-2"] == ["A: Where is it?", "B: There."]

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.reading import read_export
+from data.importing.exports import imported, turns_of
 from dial2vec.errors import CorpusError
 
 HELLO = [{"speaker": "user", "text": "Hi there"}, {"speaker": "bot", "text": "Yes?"}]
@@ -20,12 +19,6 @@ def lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def imported(folder, name, content):
-    (folder / name).write_text(content)
-    result = read_export(folder / name, Options()).result
-    return {item.dialogue_id: [f"{turn.speaker}: {turn.text}" for turn in item.turns] for item in result.dialogues}
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -35,12 +28,12 @@ def imported(folder, name, content):
     ],
 )
 def test_objects_with_ids_or_numbers_for_keys_are_lists_of_turns(tmp_path, content):
-    assert imported(tmp_path, "e.json", json.dumps(content))["a"] == READ["a"]
+    assert turns_of(imported(tmp_path, "e.json", json.dumps(content)))["a"] == READ["a"]
 
 
 def test_a_few_blank_messages_do_not_hide_a_list_with_ids_for_keys(tmp_path):
     turns = {f"m{at}": turn for at, turn in enumerate([*HELLO, *BYE, BLANK])}
-    assert imported(tmp_path, "e.json", json.dumps({"a": turns, "b": turns}))["a"] == READ["a"] + READ["b"]
+    assert turns_of(imported(tmp_path, "e.json", json.dumps({"a": turns, "b": turns})))["a"] == READ["a"] + READ["b"]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +51,7 @@ def test_a_few_blank_messages_do_not_hide_a_list_with_ids_for_keys(tmp_path):
 )
 def test_pages_are_no_dialogues(tmp_path, pages):
     for name, content in (("e.jsonl", lines(pages)), ("e.json", json.dumps({"pages": pages}))):
-        read = imported(tmp_path, name, content)
+        read = turns_of(imported(tmp_path, name, content))
         assert {key: read[key] for key in READ} == READ
 
 
@@ -66,4 +59,4 @@ def test_a_post_and_its_threads_are_no_page(tmp_path):
     replies = [{"author": "Bo", "text": "why?", "replies": [{"author": "Al", "text": "so"}]}]
     record = {"id": "a", "author": "Al", "text": "look", "replies": replies}
     with pytest.raises(CorpusError, match="hold further turns"):
-        imported(tmp_path, "e.jsonl", lines([record]))
+        turns_of(imported(tmp_path, "e.jsonl", lines([record])))
