@@ -38,6 +38,9 @@ LONG = (
     "data/workers/test_cluster.py",
     "collection/search/test_in_parts.py",
     "operation/test_old_runs.py",
+    "test_accessibility.py",
+    "security/test_nothing_leaves.py",
+    "security/test_other_origin.py",
 )
 
 
