@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dial2vec.errors import CorpusError
+from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.pipeline import dvc as dvc_module
 from dial2vec.pipeline import dvc_records as dvc_files
 from dial2vec.pipeline.dvc import add_data, dvc_lines, pull_data, restore_data
@@ -234,3 +234,9 @@ def test_what_data_dvc_lists_is_asked_again_only_if_it_has_changed(project, monk
         (project / "data.dvc").write_text(content)
         assert dvc_module._recorded(project) == {"calls", "chats"}
         assert len(asked) == times
+
+
+def test_a_stage_that_was_killed_is_explained_with_the_way_on(project, monkeypatch):
+    monkeypatch.setattr(dvc_module, "_run_dvc", lambda *given, quiet: subprocess.CompletedProcess(given, 255))
+    with pytest.raises(Dial2vecError, match=r"`dvc repro` stopped with status 255: .*-9 is a kill.*goes on from there"):
+        dvc_module.dvc(project, "repro")

@@ -31,6 +31,8 @@ from dial2vec.pipeline.project import do_without_git, write_code_hashes
 STAGES = ("validate", "prepare", "sample", "train", "select", "distil", "evaluate", "register")
 
 
+# DVC and the stage have printed why; of a killed stage only that it "exited with -9".
+ABOVE = "the reason is above (-9 is a kill, mostly because memory ran out); `dial2vec run` goes on from there"
 # Commands that may wait for a remote, and the status of one that took too long.
 REMOTE, TIMED_OUT = ("pull", "push", "fetch"), 124
 
@@ -42,7 +44,7 @@ def dvc(root: Path, *arguments: str) -> None:
     """
     done = _run_dvc(root, *arguments, quiet=False)
     if done.returncode:
-        raise Dial2vecError(_failure(root, arguments[0], done.returncode, "the reason is above"))
+        raise Dial2vecError(_failure(root, arguments[0], done.returncode, ABOVE))
 
 
 def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
