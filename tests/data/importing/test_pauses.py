@@ -106,3 +106,17 @@ def test_without_a_limit_nothing_is_cut_or_joined():
     rows = rows_at([10**9, 10**9, 2 * 10**9])
     assert parts_of(rows, None, ClockReading()) == [rows]
     assert len(turns_of(rows, None, ClockReading())) == 3
+
+
+def test_rows_that_a_recipe_keeps_in_their_order_are_cut_but_not_sorted(tmp_path):
+    # An answer that was made again has a later time than what follows it.
+    said = [("10:00", "Ana", "Rain?"), ("10:09", "Bo", "No."), ("10:05", "Ana", "Sure?"), ("20:00", "Bo", "Hm")]
+    rows = [
+        {"name": who, "is_user": who == "Ana", "send_date": f"2024-03-25T{time}:00Z", "mes": text}
+        for time, who, text in said
+    ]
+    content = "".join(json.dumps(row) + "\n" for row in rows)
+    [whole] = imported(tmp_path, "chat.jsonl", content).dialogues
+    assert [turn.text for turn in whole.turns] == ["Rain?", "No.", "Sure?", "Hm"]
+    parts = imported(tmp_path, "chat.jsonl", content, pause=6.0).dialogues
+    assert [len(part.turns) for part in parts] == [3, 1]

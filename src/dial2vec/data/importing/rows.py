@@ -67,7 +67,7 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
     """
     groups: Groups = {}
     # Turn numbers may start again in each file, times do not.
-    timed = columns.dialogue_id and columns.time and not is_index(columns.time)
+    timed = columns.dialogue_id and columns.time and not (columns.in_order or is_index(columns.time))
     parts = columns.parts or bool(columns.other_id)
     mergeable = columns.parts or bool(timed)
     # Few names and labels repeat in many rows: each is kept in memory once.
@@ -205,13 +205,14 @@ def _finish(dialogue_id: str, group: Group, reading: ClockReading, result: Impor
     if group.fault:
         result.refuse(*group.fault[0], dialogue_id, group.fault[1])
         return
-    rows = [row for row in oldest_first(group.rows, reading) if row.text]
+    in_order = group.columns.in_order
+    rows = [row for row in (group.rows if in_order else oldest_first(group.rows, reading)) if row.text]
     if not rows and group.left_out:
         result.refuse(*group.first, dialogue_id, all_left_out([group.left_out]))
         return
     result.blank += len(group.rows) - len(rows)
     times = [row.time for row in rows]
-    sequence = order(times, reading)
+    sequence = range(len(rows)) if in_order else order(times, reading)
     result.unread.update(unread(times))
     if sequence is None:
         result.refuse(*group.first, dialogue_id, UNORDERED)
