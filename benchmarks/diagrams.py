@@ -15,7 +15,7 @@ from pathlib import Path
 
 from figures import tables
 
-from dial2vec.files import atomic_path
+from conversations.files import atomic_path
 
 STYLE = """svg { --page: #ffffff; --ink: #1c2024; --soft: #57606a; --floor: #f3f5f7; --line: #cfd6dd;
   --first: #d6e8ff; --second: #ffe8cc; --data: #d8f3df; }

@@ -11,9 +11,9 @@ from typing import Any
 
 from mkdocs.structure.files import File, InclusionLevel
 
-from dial2vec.data.importing.by_recipe.catalogue import as_page
-from dial2vec.data.importing.by_recipe.recipe import known_recipes
-from dial2vec.research.tables.drawing import render_curves
+from conversations.by_recipe.catalogue import as_page
+from conversations.by_recipe.recipe import known_recipes
+from dial2vec_papers.tables.drawing import render_curves
 
 # A build is short and leaves little garbage; looking for it took a third of the time.
 gc.disable()

@@ -145,7 +145,7 @@ def test_vectors_are_written_to_parquet_only(run, tmp_path):
 
 
 def test_add_says_where_a_run_would_stop(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("dial2vec.pipeline.dvc.add_data", lambda root: None)
+    monkeypatch.setattr("dial2vec.project.dvc.add_data", lambda root: None)
     (tmp_path / "params.yaml").write_text("seed: 1")
     (tmp_path / "data" / "few").mkdir(parents=True)
     lines = [{"dialogue_id": i, "turns": [{"speaker": s, "text": "w1"} for s in "ab"]} for i in range(3)]
@@ -212,8 +212,8 @@ c2,,Who is this?
 def versioned(monkeypatch):
     """How often `data/` was versioned."""
     calls = []
-    monkeypatch.setattr("dial2vec.pipeline.dvc.add_data", calls.append)
-    monkeypatch.setattr("dial2vec.pipeline.dvc.restore_data", lambda root: None)
+    monkeypatch.setattr("dial2vec.project.dvc.add_data", calls.append)
+    monkeypatch.setattr("dial2vec.project.dvc.restore_data", lambda root: None)
     return calls
 
 

@@ -112,7 +112,7 @@ def test_control_c_ends_a_command_without_a_traceback(monkeypatch):
 
 def test_a_verdict_on_a_corpus_names_the_command_for_its_student(project, monkeypatch):
     verdict = Verdict(promoted=False, reasons=["map is not above"])
-    monkeypatch.setattr("dial2vec.pipeline.promotion.promote_candidate", lambda *_: verdict)
+    monkeypatch.setattr("dial2vec.project.promotion.promote_candidate", lambda *_: verdict)
     receipt = project / "mlruns" / "registrations" / "calls.json"
     receipt.parent.mkdir(parents=True)
     numbers = {"version": "2", "start_version": "1"}
@@ -133,7 +133,7 @@ def test_versions_and_verdicts_are_printed_as_json(monkeypatch):
     done = CliRunner().invoke(main, ["versions", "calls", "--json"])
     assert json.loads(done.stdout)[0]["dev_scores"] == {"map": 70.5}
     verdict = Verdict(promoted=False, reasons=["map is not above"], gains={"start": {"map": Gain(0.5, -0.1, 1.1)}})
-    monkeypatch.setattr("dial2vec.pipeline.promotion.promote_candidate", lambda *_: verdict)
+    monkeypatch.setattr("dial2vec.project.promotion.promote_candidate", lambda *_: verdict)
     done = CliRunner().invoke(main, ["promote", "calls", "--json"])
     assert json.loads(done.stdout)["promoted"] is False
     assert json.loads(done.stdout)["gains"]["start"]["map"]["low"] == -0.1

@@ -12,13 +12,13 @@ import pytest
 import yaml
 from transformers import PreTrainedTokenizerFast
 
-from dial2vec.dialogue import read_dialogues
+from conversations.dialogue import read_dialogues
+from conversations.files import read_json
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.evaluation.selection import choice
-from dial2vec.files import read_json
 from dial2vec.operation.forget import VECTORS
 from dial2vec.pipeline import distil as stage
 from dial2vec.pipeline.artifacts import Artifacts
@@ -31,8 +31,8 @@ from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
 from dial2vec.training.distillation import fitting
 from dial2vec.training.distillation.teachers import FileTeacher
-from pipeline.test_stages import change, enlarge, make_project, run
-from students import save_student
+from tests.pipeline.test_stages import change, enlarge, make_project, run
+from tests.students import save_student
 
 READY = (validate, prepare, sample, train_encoder, select)
 

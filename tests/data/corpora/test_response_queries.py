@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conversations.dialogue import RecordError, Turn
 from dial2vec.data.corpora.response_queries import ResponseQuery, query_from_record, read_queries, write_queries
-from dial2vec.dialogue import RecordError, Turn
 from dial2vec.errors import CorpusError
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool)

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from conversations.dialogue import read_dialogues
+from conversations.files import read_json
 from dial2vec.data.workers import spread
 from dial2vec.data.workers.cluster import TRIES, on_cluster
-from dial2vec.dialogue import read_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.files import read_json
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.validate import validate
-from pipeline.test_stages import project, run
+from tests.pipeline.test_stages import project, run
 
 __all__ = ["project"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dial2vec.dialogue import RecordError, Turn, dialogue_from_record
+from conversations.dialogue import RecordError, Turn, dialogue_from_record
+from conversations.files import atomic_path, numbered_lines
 from dial2vec.errors import CorpusError, described
-from dial2vec.files import atomic_path, numbered_lines
 
 
 @dataclass(frozen=True, slots=True)
