@@ -246,7 +246,7 @@ def papers() -> Diagram:
             "intent-augmentation-paper",
         ),
     )
-    for place, title in ((104, "the paper trains"), (337, "module in training/"), (571, "dial2vec preset")):
+    for place, title in ((104, "the paper trains"), (337, "module in training/"), (571, "dial2vec papers preset")):
         found.text(place, 24, title, kind="name")
     for place, (name, trains, module, preset) in enumerate(rows):
         y = 36 + place * 58

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/dse_budget.py sgd self_dialogue --seconds 60          # how long the whole would take
     .venv/bin/python benchmarks/dse_budget.py sgd self_dialogue --output artifacts/dse
     .venv/bin/python benchmarks/dse_budget.py sgd self_dialogue --pairs 64000 --epochs 1 --output artifacts/part
-    .venv/bin/dial2vec evaluate --model artifacts/dse/model --intents FOLDER --corpus sgd
+    .venv/bin/dial2vec papers evaluate --model artifacts/dse/model --intents FOLDER --corpus sgd
 
 Needs the train splits of the corpora (`make run` with them in `corpora`, or `dvc repro` of stage prepare). It trains
 the encoder of params.yaml by the preset dse-paper on the pairs of all corpora together, mixed, with the batch of

@@ -31,9 +31,18 @@ def test_help_lists_every_command():
         *("promote", "rollback", "history", "versions", "prune", "forget"),
         *("index", "search", "cluster", "explore"),
         *("fetch", "add", "import", "stats"),
-        *("tables", "augment", "evaluate", "explain"),
+        *("explain", "papers"),
     ]:
         assert f"\n  {command} " in done.output
+
+
+def test_help_of_the_papers_lists_their_commands_which_have_their_old_names_too():
+    listed = CliRunner().invoke(main, ["papers", "--help"]).output
+    for command in ("tables", "augment", "evaluate", "preset", "queries"):
+        assert f"\n  {command} " in listed
+        new, old = (CliRunner().invoke(main, [*names, command, "--help"]) for names in (["papers"], []))
+        assert (new.exit_code, old.exit_code) == (0, 0)
+        assert old.output.partition("\n")[2] == new.output.partition("\n")[2]
 
 
 def test_the_old_name_of_the_tables_still_works_and_is_not_listed():

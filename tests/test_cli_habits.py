@@ -11,11 +11,12 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from dial2vec.cli import SECTIONS, main
+from dial2vec.extension import papers
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.records import RegisteredVersion
 
-COMMANDS = [command for commands in SECTIONS.values() for command in commands]
+COMMANDS = [*(command for commands in SECTIONS.values() for command in commands), *papers("commands").values()]
 
 
 def examples_of(command: click.Command) -> list[list[str]]:
@@ -37,9 +38,10 @@ def test_every_command_says_in_one_short_line_what_one_gets(command):
 def test_every_command_has_an_example_whose_options_and_arguments_exist(command):
     found = examples_of(command)
     assert found
-    for _, name, *words in found:
-        assert name == command.name
-        with command.make_context(name, words) as context:
+    path = ["dial2vec", *(["papers"] if command.name in papers("commands") else []), command.name]
+    for example in found:
+        assert example[: len(path)] == path
+        with command.make_context(command.name, example[len(path) :]) as context:
             if not isinstance(command, click.Group):
                 assert context.args == []
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dial2vec import extension
+from dial2vec.cli.group import examples
 
 
 class Papers(click.Group):
@@ -20,6 +21,6 @@ class Papers(click.Group):
         return command
 
 
-@click.group(cls=Papers)
+@click.group(cls=Papers, epilog=examples("dial2vec papers tables --corpus sgd"))
 def papers() -> None:
-    """Fill the papers' tables, evaluate on their tasks, and use their settings."""
+    """Repeat the papers' experiments: tables, tasks and settings."""

@@ -74,7 +74,7 @@ def _cell_of_line(line: str, path: Path, number: int) -> Cell:
     except (ValueError, TypeError, AttributeError) as error:
         raise ArtifactError(
             f"{path}:{number}: this line is no cell of the tables; expected one "
-            "that `dial2vec tables --cells` wrote. Take the line out, or name another file."
+            "that `dial2vec papers tables --cells` wrote. Take the line out, or name another file."
         ) from error
 
 

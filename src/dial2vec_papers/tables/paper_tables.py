@@ -23,7 +23,7 @@ COLUMNS = ("model", "corpus", "metric", "mean", "sd", "seeds", "published", "low
 
 HEADING = """# Results
 
-Written by `dial2vec tables`. `results.csv` has the same figures, with the MLflow run of each. Test splits, in
+Written by `dial2vec papers tables`. `results.csv` has the same figures, with the MLflow run of each. Test splits, in
 points; published are the figures of Liu et al. 2022 on their own splits, purity / Spearman / MAP.
 
 ![MAP by system, a panel per corpus, with intervals and the published figures](results.png)

@@ -1,4 +1,4 @@
-"""`dial2vec evaluate`: run a model or a baseline on the tasks; results go to the terminal and to a file."""
+"""`dial2vec papers evaluate`: run a model or a baseline on the tasks; results go to the terminal and to a file."""
 
 from __future__ import annotations
 

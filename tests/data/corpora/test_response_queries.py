@@ -65,7 +65,11 @@ def test_what_is_no_query_is_refused_with_its_reason(tmp_path: Path, change: dic
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("", "is empty"), ("{}\n", ":1: the key 'query_id' is missing"), ("{half\n", r":1: .*`dial2vec queries` writes")],
+    [
+        ("", "is empty"),
+        ("{}\n", ":1: the key 'query_id' is missing"),
+        ("{half\n", r":1: .*`dial2vec papers queries` writes"),
+    ],
 )
 def test_file_of_something_else_is_refused_by_line(tmp_path: Path, content: str, message: str):
     path = tmp_path / "q.jsonl"

@@ -1,4 +1,4 @@
-"""`dial2vec evaluate` from the shell: a model or a baseline."""
+"""`dial2vec papers evaluate` from the shell: a model or a baseline."""
 
 from __future__ import annotations
 

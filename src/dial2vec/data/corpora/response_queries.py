@@ -89,7 +89,7 @@ def read_queries(path: Path) -> Iterator[ResponseQuery]:
                 raise RecordError(f"the id {query.query_id!r} came before in this file")
         except (ValueError, RecursionError) as error:
             raise CorpusError(
-                f"{path}:{number}: {error}. Expected a context with its candidates; `dial2vec queries` writes them."
+                f"{path}:{number}: {error}. Expected a context with candidates; `dial2vec papers queries` writes it."
             ) from error
         seen.add(query.query_id)
         yield query

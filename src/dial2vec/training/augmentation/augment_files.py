@@ -1,4 +1,4 @@
-"""`dial2vec augment`: write variants of dialogues as JSON Lines and as an HTML page."""
+"""`dial2vec papers augment`: write variants of dialogues as JSON Lines and as an HTML page."""
 
 from __future__ import annotations
 

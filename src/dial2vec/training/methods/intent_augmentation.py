@@ -177,7 +177,7 @@ def intent_augmentation_loss(
     In plain words: turns can be reordered, shortened or lengthened without changing what a dialogue is about; replace
     the words that carry the intent, and it is another dialogue that only looks the same.
 
-    Requirements: variants made by `dial2vec augment`.
+    Requirements: variants made by `dial2vec papers augment`.
     Inputs: vectors of dialogues, of one preserving variant each, and of any number of corrupted ones.
     Relations: trains vectors of *dialogues*, as `dial2vec_loss` does, with negatives that keep the dialogue's style.
 
