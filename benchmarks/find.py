@@ -28,8 +28,9 @@ from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search import Search
 from dial2vec.collection.search.words import bm25_words
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.training.augmentation.perturbations import delete_words, use_synonyms
 
 HITS, RANK = 10, 60

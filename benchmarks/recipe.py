@@ -31,7 +31,8 @@ from conversations.dialogue import Dialogue, read_dialogues, write_dialogues
 from conversations.files import read_json
 from dial2vec.config import Settings
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.measure import measure
 from dial2vec.pipeline.artifacts import Artifacts

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from conversations.files import atomic_path, read_json, write_json
+from dial2vec import files
 from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
-from dial2vec.files import LOCK_OWNER, checkout_lock, claim, find_root
+from dial2vec.files import LOCK_OWNER, checkout_lock, claim, code_hash, find_root
 from dial2vec.processes import ending_with
 
 HOLDER = """
@@ -35,6 +36,21 @@ from dial2vec.files import checkout_lock
 with checkout_lock(Path(sys.argv[1]), "inner", patience=0):
     print("entered")
 """
+
+
+def test_only_code_that_computes_a_result_makes_it_stale(tmp_path, monkeypatch):
+    places = ["dial2vec/cli/look.py", "dial2vec/encoder/head.py", "conversations/dialogue.py", "dial2vec_papers/run.py"]
+    for name in (*places, "dial2vec/config.py", "dial2vec/draws.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("before")
+    monkeypatch.setattr(files, "__file__", str(tmp_path / "dial2vec" / "files.py"))
+
+    def changes(name):
+        before = (code_hash("encoder"), code_hash())
+        (tmp_path / name).write_text("after")
+        return code_hash("encoder") != before[0], code_hash() != before[1]
+
+    assert [changes(name) for name in places] == [(False, True), (True, True), (True, True), (False, True)]
 
 
 def test_a_folder_is_kept_for_its_own_fingerprint_and_emptied_for_another(tmp_path):

@@ -61,17 +61,11 @@ def tree_of(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text())
 
 
-def for_types_only(tree: ast.Module) -> set[ast.AST]:
-    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
-    return {inner for block in blocks for inner in ast.walk(block)}
-
-
 @cache
 def imports_of(module: str) -> dict[str, set[str]]:
-    """Modules of ours that a module imports, at its top or inside a function, with the imported names."""
+    """Modules of ours that a module imports, at its top, inside a function or for types, with the imported names."""
     found: dict[str, set[str]] = defaultdict(set)
-    tree = tree_of(module)
-    for node in set(ast.walk(tree)) - for_types_only(tree):
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
             for alias in node.names:
                 submodule = f"{node.module}.{alias.name}"

@@ -88,7 +88,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoder:
+class EncoderSettings:
     """The starting encoder and its input (block `encoder`)."""
 
     name: str = "all-MiniLM-L6-v2"
@@ -270,7 +270,7 @@ class Settings:
     validate: Validate = field(default_factory=Validate)
     prepare: Prepare = field(default_factory=Prepare)
     sample: Sample = field(default_factory=Sample)
-    encoder: Encoder = field(default_factory=Encoder)
+    encoder: EncoderSettings = field(default_factory=EncoderSettings)
     train: Train = field(default_factory=Train)
     dse: Dse = field(default_factory=Dse)
     dialoguecse: DialogueCse = field(default_factory=DialogueCse)

@@ -17,6 +17,9 @@ from conversations.files import read_json, write_errors, write_json
 from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
 
 LOCK_OWNER = "DIAL2VEC_LOCK_OWNER"
+PACKAGES = ("conversations", "dial2vec", "dial2vec_papers")
+# Modules beside the folders that decide what is computed.
+SHARED = ("config.py", "draws.py")
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -57,12 +60,20 @@ def claim(folder: Path, fingerprint: str) -> bool:
     return False
 
 
-def code_hash() -> str:
-    """Return a hash of this package's code; results of other code must not be reused."""
+def code_hash(*layers: str) -> str:
+    """Return a hash of code; results that other code computed must not be reused.
+
+    :param layers: Folders of this package that compute the result, such as "encoder". The modules that they share are
+        hashed as well; what only presents results, such as the commands' help, makes none of them stale. Without any,
+        all code is hashed.
+    """
     package = Path(__file__).parent
+    source = package.parent
+    folders = [package / layer for layer in layers] or [source / name for name in PACKAGES]
+    shared = [source / "conversations" / "dialogue.py", *(package / name for name in SHARED)] if layers else []
     digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
+    for path in sorted([*shared, *(path for folder in folders for path in folder.rglob("*.py"))]):
+        digest.update(f"{path.relative_to(source).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 
 

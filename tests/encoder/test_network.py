@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from dial2vec.config import Encoder
+from dial2vec.config import EncoderSettings
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.papers.hierarchical import HIERARCHIES
 from dial2vec.encoder.tokens import Batch
@@ -38,7 +38,7 @@ def moved(encoder, seed=0):
 )
 def test_an_untrained_hierarchy_leaves_every_vector_as_it_was(tiny_folder, name, input, pooling):
     plain = DialogueEncoder.from_pretrained(tiny_folder, input=input, pooling=pooling)
-    start = DialogueEncoder.start(Encoder(name=tiny_folder, input=input, pooling=pooling, hierarchy=name))
+    start = DialogueEncoder.start(EncoderSettings(name=tiny_folder, input=input, pooling=pooling, hierarchy=name))
     assert isinstance(start.network.hierarchy, HIERARCHIES[name])
     assert plain.network.hierarchy is None
     np.testing.assert_array_equal(start.encode(DIALOGUES), plain.encode(DIALOGUES))

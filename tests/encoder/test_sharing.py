@@ -8,7 +8,6 @@ from sklearn.decomposition import PCA
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.vector_cache import model_fingerprint
 from tests.tiny_models import build
 
 from .test_encoder import some_dialogues
@@ -92,8 +91,8 @@ def test_bertopic_takes_a_saved_encoder(tiny_folder, tmp_path):
 
 def test_a_saved_encoder_is_the_one_that_was_saved(tiny_folder, tmp_path):
     encoder = DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
-    known = model_fingerprint(encoder)
+    known = encoder.fingerprint()
     for name in ("first", "second"):
         encoder.save_pretrained(tmp_path / name)
         encoder = DialogueEncoder.from_pretrained(tmp_path / name, device="cpu")
-        assert model_fingerprint(encoder) == known
+        assert encoder.fingerprint() == known

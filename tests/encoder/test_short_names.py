@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from conversations.dialogue import Dialogue, Turn
-from dial2vec.config import Encoder, Train
+from dial2vec.config import EncoderSettings, Train
 from dial2vec.encoder import DialogueEncoder, backbone, names
 from dial2vec.encoder.inputs import STYLES, input_style
 from dial2vec.errors import ModelError
@@ -82,7 +82,7 @@ def numbers(text):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_short_name_brings_the_papers_tokens_turns_and_roles(name):
-    encoder = DialogueEncoder.start(Encoder(name=name))
+    encoder = DialogueEncoder.start(EncoderSettings(name=name))
     [sequence] = encoder.tokens.dialogues([THREE])
     tokens, turns, roles = EXPECTED[name][:3]
     assert encoder.tokens.tokenizer.convert_ids_to_tokens(sequence.ids) == tokens.split()
@@ -116,7 +116,7 @@ def test_a_saved_encoder_is_loaded_with_its_input_and_its_vectors(name, tmp_path
     assert (again.tokens.input, again.name) == (names.SHORT_NAMES[name].input, name)
     np.testing.assert_array_equal(again.encode(some_dialogues()), first.encode(some_dialogues()))
     again.save_pretrained(tmp_path / "saved")
-    assert DialogueEncoder.start(Encoder(name=str(tmp_path / "saved"))).tokens.style == first.tokens.style
+    assert DialogueEncoder.start(EncoderSettings(name=str(tmp_path / "saved"))).tokens.style == first.tokens.style
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -246,7 +246,7 @@ def test_plato_reads_the_last_fifteen_turns_and_each_keeps_its_own_role():
 
 
 def test_any_encoder_can_be_limited_to_its_last_turns():
-    encoder = DialogueEncoder.start(Encoder(name="bert", last_turns=2))
+    encoder = DialogueEncoder.start(EncoderSettings(name="bert", last_turns=2))
     [sequence] = encoder.tokens.dialogues([THREE])
     assert encoder.tokens.tokenizer.convert_ids_to_tokens(sequence.ids) == ["[CLS]", "w2", "[SEP]", "w3"]
     # The start token has number and role of the first turn that is read.
@@ -340,7 +340,7 @@ def test_a_model_with_another_decoder_is_refused(tmp_path):
 
 
 def test_the_settings_offer_every_input():
-    assert typing.get_args(typing.get_type_hints(Encoder)["input"]) == ("auto", *STYLES)
+    assert typing.get_args(typing.get_type_hints(EncoderSettings)["input"]) == ("auto", *STYLES)
     assert {known.input for known in names.SHORT_NAMES.values()} <= set(STYLES)
     assert input_style("plato", 4).last_turns == 4
 

@@ -114,7 +114,7 @@ def test_vectors_of_another_encoder_or_other_dialogues_are_thrown_away(
     elif change == "tokenizer":
         encoder.tokens.tokenizer.backend_tokenizer.normalizer = normalizers.Replace("w", "v")
     elif change == "code":
-        monkeypatch.setattr("dial2vec.encoder.vector_cache.code_hash", lambda: "new")
+        monkeypatch.setattr("dial2vec.encoder.encoder.code_hash", lambda *layers: "new")
     elif change == "head":
         from dial2vec.encoder.head import Head
 

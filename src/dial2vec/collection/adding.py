@@ -34,8 +34,8 @@ from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.collection.search.moments import update_moments
 from dial2vec.data.metadata import packed_metadata
-from dial2vec.encoder.loading import Encoder, save_copy
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
 
@@ -134,7 +134,7 @@ def _opened(folder: Path, encoder: Encoder) -> Manifest:
 
 
 def _begin(folder: Path, encoder: Encoder, fingerprint: str) -> Manifest:
-    save_copy(encoder, folder / "model")
+    encoder.save_copy(folder / "model")
     # A collection holds the conversations, which a commit of the project around it must not take along.
     (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     manifest = Manifest(encoder.name, fingerprint, encoder.dimension)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, overload
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,24 +18,23 @@ from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from conversations.dialogue import Dialogue
-from dial2vec.config import Encoder as Settings
+from dial2vec.config import EncoderSettings
 from dial2vec.encoder.backbone import load_backbone, own_input, save_backbone
 from dial2vec.encoder.contribution import turn_shares
-from dial2vec.encoder.conversations import Given, Messages, as_dialogues
+from dial2vec.encoder.fingerprint import model_fingerprint
 from dial2vec.encoder.folder import model_folder
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.names import resolve
 from dial2vec.encoder.network import Network, Precision, resolved
 from dial2vec.encoder.pooling import Pooling, pool
+from dial2vec.encoder.protocol import Encoder, ExplainedTurns, Output
 from dial2vec.encoder.reading import EncoderOptions, Reading, check_pooling
 from dial2vec.encoder.saving import fill_network, options_for, save_parts, saved_head, saved_settings
-from dial2vec.encoder.sharing import save_card, save_sentence_modules, upload
-from dial2vec.encoder.sides import encode_sides
+from dial2vec.encoder.sharing import Parts, save_card, save_sentence_modules, upload
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
-from dial2vec.encoder.turns import Apart, Output, ReadTurns, read_turns
-from dial2vec.encoder.vector_cache import model_fingerprint
+from dial2vec.encoder.turns import ReadTurns, read_turns
 from dial2vec.encoder.windows import Windows, windows_of
+from dial2vec.files import code_hash
 
 # Dialogues that are tokenised at a time.
 BLOCK = 8192
@@ -43,7 +44,7 @@ AT_ONCE = 32
 log = logging.getLogger(__name__)
 
 
-class DialogueEncoder(nn.Module):
+class DialogueEncoder(nn.Module, Encoder):
     """An encoder that reads a whole dialogue and pools its tokens by speaker.
 
     :param backbone: Hugging Face encoder that returns `last_hidden_state` [b, n, d], or a `PlatoModel`.
@@ -55,6 +56,8 @@ class DialogueEncoder(nn.Module):
     Attributes: `network`, all weights but the head's; `head`, the linear map that training fitted on the pooled
     vectors, or None; `own_reading`, the reading before any `read_as`.
     """
+
+    BATCH = 32
 
     def __init__(self, backbone: Any, tokenizer: Any, options: EncoderOptions, *, name: str = "") -> None:
         super().__init__()
@@ -112,7 +115,7 @@ class DialogueEncoder(nn.Module):
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     @classmethod
-    def start(cls, settings: Settings) -> DialogueEncoder:
+    def start(cls, settings: EncoderSettings) -> DialogueEncoder:
         """Load the starting encoder that block `encoder` of `params.yaml` names."""
         options = asdict(settings)
         return cls.from_pretrained(options.pop("name"), **options)
@@ -129,8 +132,8 @@ class DialogueEncoder(nn.Module):
             save_backbone(self.backbone, folder)
             self.tokens.tokenizer.save_pretrained(folder)
             save_parts(folder, self.options, self.network, self.head, name=self.name, max_length=self.max_length)
-            save_sentence_modules(self, folder)
-            save_card(self, folder)
+            save_sentence_modules(self._parts(), folder)
+            save_card(self._parts(), folder)
 
     def push_to_hub(
         self, repo_id: str, *, private: bool = True, token: str | None = None, message: str = "An encoder of dialogues"
@@ -142,7 +145,14 @@ class DialogueEncoder(nn.Module):
         :param token: access token; None takes that of `hf auth login`.
         :raises ModelError: if the hub cannot be reached or refuses.
         """
-        return upload(self, repo_id, private=private, token=token, message=message)
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / "model"
+            self.save_pretrained(folder)
+            save_card(self._parts(), folder, name=repo_id)
+            return upload(folder, repo_id, private=private, token=token, message=message)
+
+    def _parts(self) -> Parts:
+        return Parts(self.network, self.pooling, self.head, self.name)
 
     def read_as(self, reading: Reading | None, *, option: str = "encoder.pooling") -> None:
         """Change how dialogues are read from now on; None is the encoder's own reading.
@@ -235,44 +245,10 @@ class DialogueEncoder(nn.Module):
         """Map pooled vectors [..., d] by the head, if there is one."""
         return pooled if self.head is None else self.head(pooled)
 
-    @overload
-    def encode(
-        self, dialogues: Given, *, output: Literal["dialogue"] = ..., batch_size: int = ..., progress: bool = ...
-    ) -> NDArray[np.float32]: ...
-
-    @overload
-    def encode(
-        self, dialogues: Dialogue | Messages, *, output: Apart, batch_size: int = ..., progress: bool = ...
-    ) -> NDArray[np.float32]: ...
-
-    @overload
-    def encode(
-        self, dialogues: Sequence[Dialogue | Messages], *, output: Apart, batch_size: int = ..., progress: bool = ...
-    ) -> list[NDArray[np.float32]]: ...
-
-    def encode(
-        self, dialogues: Given, *, output: Output = "dialogue", batch_size: int = 32, progress: bool = False
+    def encode_list(
+        self, dialogues: Sequence[Dialogue], *, output: Output, batch_size: int, progress: bool
     ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
-        """Encode each dialogue once and whole; a dialogue that is too long for the encoder is read in windows.
-
-        `dial2vec.encoder.windows` says how windows are pooled. Without a head these sums hold: with pooling "role"
-        the speakers' vectors sum to the dialogue's; with "turns" the dialogue's vector is the mean of the turns'
-        vectors, with "mean" the mean weighted by their tokens. A head maps each vector by itself, to length 1.
-
-        :param dialogues: one dialogue or a sequence of them; messages `{"role", "content"}` of one conversation, or a
-            list of such conversations; or a pandas DataFrame with the columns dialogue_id, speaker and text.
-        :param output: "dialogue" gives one vector per dialogue; "turns" one per turn, the mean of its tokens (zeros if
-            it has none); "speakers" one per speaker, the mean of all their tokens, in the order of first speaking.
-        :param batch_size: largest number of dialogues or windows encoded at a time; no effect beyond rounding.
-        :param progress: show a progress bar if standard error is a terminal.
-        :return: float32 [n, d] in input order; for turns or speakers a list of n matrices, float32 [turns, d] or
-            [speakers, d]. For one dialogue its row or its matrix.
-        :raises CorpusError: if `dialogues` is anything else.
-        """
-        check_name("output", output, ("dialogue", *get_args(Apart)))
-        dialogues, single = as_dialogues(dialogues)
-        if single:
-            return self.encode(dialogues, output=output, batch_size=batch_size)[0]
+        """Encode dialogues as `encode` does, block by block."""
         vectors = np.zeros((len(dialogues) if output == "dialogue" else 0, self.dimension), dtype=np.float32)
         apart: list[NDArray[np.float32]] = []
         with tqdm(total=len(dialogues), unit="dialogue", disable=None if progress else True, leave=False) as bar:
@@ -287,6 +263,14 @@ class DialogueEncoder(nn.Module):
                 else:
                     apart += block
         return vectors if output == "dialogue" else apart
+
+    def encode_marking_long(
+        self, dialogues: Sequence[Dialogue], *, batch_size: int, done: Callable[[int], object]
+    ) -> tuple[NDArray[np.float32], list[bool]]:
+        """Return the vectors of dialogues, and which of them are longer than the encoder reads at once."""
+        windows = windows_of(self.tokens, dialogues)
+        vectors = self.encode_windows(windows, batch_size=batch_size, done=done)
+        return np.array(vectors, np.float32), [dialogue.long for dialogue in windows]
 
     def encode_windows(
         self,
@@ -376,25 +360,31 @@ class DialogueEncoder(nn.Module):
         how: Pooling = "cls" if self.pooling == "cls" else "mean"
         return pool(self.sequence_states(batch), batch.roles, batch.turns, how=how)
 
-    def encode_sides(self, dialogues: Sequence[Dialogue], *, batch_size: int = 32) -> NDArray[np.float32]:
-        """Encode each side of a dialogue as if the other had said nothing, float32 [n, 2, d].
-
-        The first side is the first speaker's, the second that of all others. Encoded together, each would change the
-        other through attention. A side without turns gives zeros.
-        """
-        return encode_sides(self, dialogues, batch_size=batch_size)
-
-    def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
-        """Return one vector per speaker, float32 [speakers, d], in the order in which they first speak.
-
-        Without a head their sum is the role-pooled vector of the dialogue.
-        """
-        return self.encode(dialogue, output="speakers")
-
     def turn_shares(self, dialogue: Dialogue, *, towards: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return the contribution of each turn, float32 [turns] (`dial2vec.encoder.contribution.turn_shares`)."""
-        return turn_shares(self, dialogue, towards=towards)
+        [read] = self.read_turns(windows_of(self.tokens, [dialogue]))
+        return turn_shares(read, self.head, towards=towards)
+
+    def shares_of(self, dialogues: Sequence[Dialogue], *, towards: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+        """Return `turn_shares` of several dialogues, which are read in batches."""
+        reads = self.read_turns(windows_of(self.tokens, dialogues))
+        return [turn_shares(read, self.head, towards=towards) for read in reads]
+
+    def explained_turns(self, dialogue: Dialogue, *, batch_size: int = 32) -> ExplainedTurns:
+        """Return the vectors and the shares of a dialogue's turns, read once."""
+        [windows] = windows_of(self.tokens, [dialogue])
+        [read] = self.read_turns([windows], batch_size=batch_size)
+        return ExplainedTurns(self.vectors_of(read, "turns"), turn_shares(read, self.head), len(windows.sequences))
 
     def fingerprint(self) -> str:
-        """Return a hash of the weights and of the reading (`dial2vec.encoder.vector_cache.model_fingerprint`)."""
-        return model_fingerprint(self)
+        """Return a hash of the weights and of the reading (`dial2vec.encoder.fingerprint.model_fingerprint`)."""
+        return model_fingerprint(self.state_dict().values(), self.tokens, self.pooling)
+
+    def computed_by(self, precision: Precision | None = None) -> str:
+        """Return a hash of all that decides the bytes of the vectors here: the encoder, precision, device and code.
+
+        :param precision: None is the encoder's own.
+        """
+        computed_in = resolved(precision or self.network.precision, self.device.type)
+        made_by = (self.fingerprint(), computed_in, self.device.type, code_hash("encoder"))
+        return hashlib.sha256(repr(made_by).encode()).hexdigest()

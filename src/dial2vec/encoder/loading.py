@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, Union
+from typing import TYPE_CHECKING
 
 from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.names import resolve
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
 
 if TYPE_CHECKING:
-    from dial2vec.encoder.encoder import DialogueEncoder
     from dial2vec.encoder.network import Precision
-
-Encoder: TypeAlias = Union["DialogueEncoder", StudentEncoder]
 
 
 def load_encoder(name: str | Path, *, device: str | None = None, precision: Precision = "auto") -> Encoder:
@@ -34,11 +32,3 @@ def load_encoder(name: str | Path, *, device: str | None = None, precision: Prec
     encoder = DialogueEncoder.from_pretrained(name, device=device)
     encoder.network.precision = precision
     return encoder
-
-
-def save_copy(encoder: Encoder, folder: Path) -> None:
-    """Save an encoder as it is; a student with other rows would be another encoder."""
-    if isinstance(encoder, StudentEncoder):
-        encoder.save_pretrained(folder, rows=encoder.table.kind)
-    else:
-        encoder.save_pretrained(folder)

@@ -6,9 +6,8 @@ sentence-transformers is not imported: its modules are named in JSON, and their 
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
@@ -16,11 +15,10 @@ from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedModel
 
 from dial2vec.encoder.backbone import ENCODERS_OF
+from dial2vec.encoder.head import Head
+from dial2vec.encoder.network import Network
+from dial2vec.encoder.pooling import Pooling
 from dial2vec.errors import ModelError
-
-if TYPE_CHECKING:
-    from dial2vec.encoder.encoder import DialogueEncoder
-    from dial2vec.encoder.head import Head
 
 CARD_FILE = "README.md"
 TRANSFORMER, POOLING, NORMALIZE, DENSE = (
@@ -60,9 +58,18 @@ dial2vec reads whole dialogues, in windows of {max_length} tokens; a plain text 
 """
 
 
-def why_not(encoder: DialogueEncoder) -> str | None:
+class Parts(NamedTuple):
+    """Parts of an encoder that its files tell others about; the fields are attributes of `DialogueEncoder`."""
+
+    network: Network
+    pooling: Pooling
+    head: Head | None
+    name: str
+
+
+def why_not(encoder: Parts) -> str | None:
     """Return why sentence-transformers' own modules cannot express an encoder; None if they can."""
-    backbone, tokens = encoder.backbone, encoder.tokens
+    backbone, tokens = encoder.network.backbone, encoder.network.tokens
     if not isinstance(backbone, PreTrainedModel) or backbone.config.model_type in ENCODERS_OF:
         return "its transformer is part of another model"
     if encoder.network.hierarchy is not None or any(table is not None for table in encoder.network.tables.values()):
@@ -76,15 +83,18 @@ def why_not(encoder: DialogueEncoder) -> str | None:
     return None
 
 
-def save_sentence_modules(encoder: DialogueEncoder, folder: Path) -> None:
+def save_sentence_modules(encoder: Parts, folder: Path) -> None:
     """Write the library's files into a folder with backbone and tokenizer; nothing if `why_not` gives a reason."""
     if why_not(encoder) is not None:
         return
     modules = [("", TRANSFORMER), ("1_Pooling", POOLING)]
-    _write(folder / "sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
+    _write(
+        folder / "sentence_bert_config.json",
+        {"max_seq_length": encoder.network.tokens.max_length, "do_lower_case": False},
+    )
     how = POOLINGS[encoder.pooling]
     pooling = {
-        "word_embedding_dimension": encoder.dimension,
+        "word_embedding_dimension": encoder.network.dimension,
         "pooling_mode_cls_token": how == "cls",
         "pooling_mode_mean_tokens": how == "mean",
     }
@@ -94,7 +104,7 @@ def save_sentence_modules(encoder: DialogueEncoder, folder: Path) -> None:
         _save_dense(encoder.head, folder / "3_Dense")
         for name in ("2_Normalize", "4_Normalize"):
             (folder / name).mkdir()
-    _write_start_only(folder / "tokenizer.json", encoder.tokens.tokenizer)
+    _write_start_only(folder / "tokenizer.json", encoder.network.tokens.tokenizer)
     named = [
         {"idx": place, "name": str(place), "path": path, "type": kind} for place, (path, kind) in enumerate(modules)
     ]
@@ -102,7 +112,7 @@ def save_sentence_modules(encoder: DialogueEncoder, folder: Path) -> None:
     _write(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
 
 
-def save_card(encoder: DialogueEncoder, folder: Path, *, name: str = "") -> None:
+def save_card(encoder: Parts, folder: Path, *, name: str = "") -> None:
     """Write the model card that a hub shows, with an example of use.
 
     :param name: name on the hub; "" if the model is only a folder.
@@ -114,22 +124,22 @@ def save_card(encoder: DialogueEncoder, folder: Path, *, name: str = "") -> None
     if plain:
         how = POOLINGS[encoder.pooling]
         same = ": the same vectors" if how == encoder.pooling else ", which is near but not the same"
-        note = NOTE.format(pooling=encoder.pooling, plain=how, same=same, max_length=encoder.max_length)
+        note = NOTE.format(pooling=encoder.pooling, plain=how, same=same, max_length=encoder.network.tokens.max_length)
     text = CARD.format(
         library="sentence-transformers" if plain else "dial2vec",
         tags="\n".join(f"- {tag}" for tag in tags),
         name=name or "A dialogue encoder",
         # The name can be a private path of the machine that trained the model.
         start=Path(encoder.name).name or "an encoder",
-        dimension=encoder.dimension,
+        dimension=encoder.network.dimension,
         usage=usage.format(name=name or "path/to/this/folder"),
         note=note,
     )
     (folder / CARD_FILE).write_text(text, encoding="utf-8")
 
 
-def upload(encoder: DialogueEncoder, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
-    """Push the folder that `save_pretrained` writes, its card naming the repository; return the address of the commit.
+def upload(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
+    """Push a saved folder; return the address of the commit.
 
     :raises ModelError: if the hub cannot be reached or refuses.
     """
@@ -138,25 +148,21 @@ def upload(encoder: DialogueEncoder, repo_id: str, *, private: bool, token: str 
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, OfflineModeIsEnabled
 
     api = HfApi(token=token)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "model"
-        encoder.save_pretrained(folder)
-        save_card(encoder, folder, name=repo_id)
-        try:
-            repository = api.create_repo(repo_id, private=private, exist_ok=True)
-            commit = api.upload_folder(repo_id=repository.repo_id, folder_path=folder, commit_message=message)
-        except HFValidationError as error:
-            raise ModelError(f"{repo_id!r} is no name of a repository ({error}). Expected OWNER/NAME.") from error
-        except (HfHubHTTPError, LocalTokenNotFoundError) as error:
-            raise ModelError(
-                f"the hub refuses to take {repo_id}: {_first_line(error)} Expected a token that may write there: "
-                "`hf auth login`, or token=."
-            ) from error
-        except (HTTPError, OfflineModeIsEnabled, OSError) as error:
-            raise ModelError(
-                f"the hub cannot be reached ({_first_line(error)}); nothing was pushed. Try again with a network, "
-                "or save_pretrained and upload the folder."
-            ) from error
+    try:
+        repository = api.create_repo(repo_id, private=private, exist_ok=True)
+        commit = api.upload_folder(repo_id=repository.repo_id, folder_path=folder, commit_message=message)
+    except HFValidationError as error:
+        raise ModelError(f"{repo_id!r} is no name of a repository ({error}). Expected OWNER/NAME.") from error
+    except (HfHubHTTPError, LocalTokenNotFoundError) as error:
+        raise ModelError(
+            f"the hub refuses to take {repo_id}: {_first_line(error)} Expected a token that may write there: "
+            "`hf auth login`, or token=."
+        ) from error
+    except (HTTPError, OfflineModeIsEnabled, OSError) as error:
+        raise ModelError(
+            f"the hub cannot be reached ({_first_line(error)}); nothing was pushed. Try again with a network, "
+            "or save_pretrained and upload the folder."
+        ) from error
     return str(commit.commit_url)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -13,10 +12,8 @@ from torch import Tensor
 
 from dial2vec.encoder.network import Network
 from dial2vec.encoder.pooling import Pooling
+from dial2vec.encoder.protocol import Output
 from dial2vec.encoder.windows import Windows
-
-Apart = Literal["turns", "speakers"]
-Output = Literal["dialogue"] | Apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from conversations.dialogue import Dialogue, RecordError, dialogue_from_record
 from dial2vec.encoder.conversations import kind_of_given
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.protocol import Encoder
 
 if TYPE_CHECKING:
     from dial2vec.encoder.pooling import Pooling

@@ -15,7 +15,7 @@ from dial2vec.evaluation.intervals import Contributions, contributions
 from dial2vec.evaluation.scores import figures, score, task_scores
 
 if TYPE_CHECKING:
-    from dial2vec.encoder.loading import Encoder
+    from dial2vec.encoder.protocol import Encoder
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,4 +61,4 @@ def measurement_hash(
 
 def _path(folder: Path, encoder_hash: str, dev_hash: str) -> Path:
     # Other code may encode or score in another way; such figures must not be compared.
-    return folder / f"{encoder_hash[:16]}-{dev_hash}-{code_hash()[:8]}.npz"
+    return folder / f"{encoder_hash[:16]}-{dev_hash}-{code_hash('encoder', 'evaluation')[:8]}.npz"

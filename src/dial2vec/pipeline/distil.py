@@ -17,8 +17,9 @@ from conversations.files import write_json
 from dial2vec.config import Settings
 from dial2vec.data.dialogue_file import DialogueFile
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate
 from dial2vec.files import code_hash
@@ -147,7 +148,8 @@ def _empty(folder: Path) -> None:
 
 def _fingerprint(artifacts: Artifacts, settings: Settings, teacher: Teacher, own: DialogueEncoder) -> str:
     """Identify settings, code, data, teacher and encoder: epochs with another value must not be resumed."""
-    made_by = (asdict(settings.distil), settings.seed, teacher.fingerprint, own.fingerprint(), code_hash())
+    code = code_hash("encoder", "training")
+    made_by = (asdict(settings.distil), settings.seed, teacher.fingerprint, own.fingerprint(), code)
     digest = hashlib.sha256(json.dumps(made_by).encode())
     with artifacts.split("train").open("rb") as handle:
         digest.update(hashlib.file_digest(handle, "sha256").digest())

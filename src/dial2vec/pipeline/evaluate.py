@@ -18,7 +18,8 @@ from conversations.files import atomic_path, read_json, write_json
 from dial2vec.config import Settings, flat, part_of, parts_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.folder import folder_hash
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.evaluation import ENCODERS, NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import Contributions, Gain, gains, intervals
 from dial2vec.evaluation.measure import Measured, measure, measure_vectors

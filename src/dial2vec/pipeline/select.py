@@ -14,7 +14,7 @@ from conversations.dialogue import Dialogue, read_dialogues
 from conversations.files import read_json, write_json
 from dial2vec.config import Settings
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.loading import Encoder
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.reading import Reading
 from dial2vec.encoder.vector_cache import BATCH
 from dial2vec.evaluation import TASKS

@@ -82,7 +82,7 @@ def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEnco
     digest = hashlib.sha256(json.dumps([*blocks, settings.seed]).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
-    digest.update(code_hash().encode())
+    digest.update(code_hash("encoder", "training").encode())
     pairs = Path(settings.dse.pairs_file or "")
     for path in (artifacts.split("train"), artifacts.samples, *([pairs] if pairs.is_file() else [])):
         with path.open("rb") as handle:

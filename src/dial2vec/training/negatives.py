@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path
-from dial2vec.config import Encoder
+from dial2vec.config import EncoderSettings
 from dial2vec.errors import ArtifactError
 
 KeepRole = Literal["random", "first", "second"]
@@ -171,7 +171,7 @@ class Pools:
 
 
 def cluster_dialogues(
-    dialogues: Sequence[Dialogue], *, encoder: Encoder, seed: int, vectors: Path
+    dialogues: Sequence[Dialogue], *, encoder: EncoderSettings, seed: int, vectors: Path
 ) -> NDArray[np.int64]:
     """Return the cluster of each dialogue, int64 [n], from 0: k-means by cosine with about 50 dialogues per cluster.
 

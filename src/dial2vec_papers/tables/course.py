@@ -59,7 +59,7 @@ def trained_encoder(
     from dial2vec.pipeline.select import select
     from dial2vec.pipeline.train import train_encoder
 
-    scratch = _prepared(artifacts, work, mark=mark + code_hash())
+    scratch = _prepared(artifacts, work, mark=mark + code_hash("encoder", "training", "evaluation", "pipeline"))
     rule = settings.select.selection
     ours = replace(settings, select=replace(settings.select, selection="label_free"))
     stages = [(sample, scratch.samples), (train_encoder, scratch.training), (select, scratch.selection)]

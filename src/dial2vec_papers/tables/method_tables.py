@@ -24,8 +24,8 @@ from dial2vec_papers.tasks.records import kind_of
 
 HEADING = """# Methods on all tasks
 
-Written by `dial2vec papers tables --tasks`. `method-results.csv` has all figures. In points, mean ± sd over seeds; "(1 of
-2)" if only 1 of 2 seeds has the figure.
+Written by `dial2vec papers tables --tasks`. `method-results.csv` has all figures. In points, mean ± sd over seeds; "(1
+of 2)" if only 1 of 2 seeds has the figure.
 
 ![Recall@1 of the true answer by method, with contexts as they are and damaged, a panel per corpus](method-results.png)
 """

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from dial2vec.collection.explanation.explanation import explain, match
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.contribution import turn_shares
 from tests.conftest import make_dialogue
 
 LONG = make_dialogue("long", *[f"{'ab'[t % 2]}: w{t % 40} w{3 * t % 40} w7" for t in range(60)])
@@ -20,7 +19,7 @@ def encoder(tiny_folder):
 
 def test_an_explanation_of_a_long_dialogue_has_every_turn(encoder):
     found = explain(encoder, LONG)
-    np.testing.assert_allclose(found.shares, turn_shares(encoder, LONG), atol=1e-6)
+    np.testing.assert_allclose(found.shares, encoder.turn_shares(LONG), atol=1e-6)
     assert found.windows > 1
     turns = encoder.encode(LONG, output="turns")
     units = turns / np.linalg.norm(turns, axis=1, keepdims=True)

@@ -16,7 +16,6 @@ from conversations.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder, network
 from dial2vec.encoder.cpu.packed import PackedLayers, attention_output, can_pack, frozen_layers, position_bias
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.encoder.vector_cache import encoder_fingerprint
 
 SIZES = {
     "vocab_size": 50,
@@ -246,9 +245,9 @@ def test_commands_read_in_the_precision_of_the_machine(tiny_folder: str, monkeyp
     marks = []
     for has in (True, False):
         monkeypatch.setattr(network, "has_bf16", lambda device, has=has: has)
-        marks.append(encoder_fingerprint(encoder))
+        marks.append(encoder.computed_by())
     # Vectors of the two are not mixed; those in fp32 are the same as ever.
-    assert marks[0] != marks[1] == encoder_fingerprint(DialogueEncoder.from_pretrained(Path(tiny_folder)))
+    assert marks[0] != marks[1] == DialogueEncoder.from_pretrained(Path(tiny_folder)).computed_by()
 
 
 def test_a_processor_without_bf16_reads_as_before(

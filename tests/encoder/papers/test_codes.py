@@ -9,8 +9,7 @@ import torch
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.papers.codes import code_vectors, codes_of, give_codes, new_codes, poly_scores
 from dial2vec.errors import ModelError
-
-from .test_network import DIALOGUES
+from tests.encoder.test_network import DIALOGUES
 
 CODES = "dialogue_codes.safetensors"
 

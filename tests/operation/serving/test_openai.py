@@ -13,7 +13,8 @@ import pytest
 
 from conversations.dialogue import Dialogue
 from dial2vec.addresses import listen
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.operation.serving.server import serve
 from dial2vec.operation.serving.tokens import AccessTokens
 

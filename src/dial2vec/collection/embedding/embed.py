@@ -27,10 +27,10 @@ from dial2vec.collection.embedding.parts import (
 from dial2vec.collection.embedding.processes import FEWEST_PARTS, embed_in_processes
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
 from dial2vec.data.workers.processes import processes_for
-from dial2vec.encoder.loading import Encoder
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
-from dial2vec.files import code_hash, folder_lock
+from dial2vec.files import folder_lock
 
 # A function that embeds parts, in any order, and calls its last argument with numbers of lines that are done.
 Workers = Callable[[Sequence[Part], Encoder, int, Callable[[int], object]], None]
@@ -99,7 +99,7 @@ def embed_file(
     shards, content = shards_of(transcripts)
     output = output if output.name else output.resolve()
     # One folder per encoder and corpus: a worker that outlives its command must not write into another run's parts.
-    name = hashlib.sha256(f"{_fingerprint(encoder)} {content} metadata".encode()).hexdigest()[:16]
+    name = hashlib.sha256(f"{encoder.computed_by()} {content} metadata".encode()).hexdigest()[:16]
     kept = output.with_name(f"{output.name}.parts")
     with folder_lock(kept, "keeps its finished parts in"):
         for other in kept.iterdir():
@@ -112,15 +112,6 @@ def embed_file(
         embedded = _bring_together(parts, transcripts, output, encoder)
         shutil.rmtree(kept, ignore_errors=True)
     return embedded
-
-
-def _fingerprint(encoder: Encoder) -> str:
-    if isinstance(encoder, StudentEncoder):
-        return f"{encoder.fingerprint()} {code_hash()}"
-    # It imports torch.
-    from dial2vec.encoder.vector_cache import encoder_fingerprint
-
-    return encoder_fingerprint(encoder)
 
 
 def _embed(parts: Sequence[Part], encoder: Encoder, batch_size: int, workers: Workers, *, progress: bool) -> None:

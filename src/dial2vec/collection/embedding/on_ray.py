@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from dial2vec.collection.embedding.parts import Part, embed_part
 from dial2vec.collection.embedding.shards import ShardReader
 from dial2vec.data.workers.cluster import LOCAL, TRIES, connected, on_cluster, ray_library
-from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import Dial2vecError
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class RayWorkers:
         with self.connected():
             # Not as an argument to the actors: it could be lost with the machine that holds it.
             model = parts[0].folder / "encoder"
-            save_copy(encoder, model)
+            encoder.save_copy(model)
             rows = [{"part": part, "model": model, "batch_size": batch_size} for part in parts]
             # Each block costs milliseconds and kilobytes, and moves the progress bar once.
             embedded = ray.data.from_items(rows, override_num_blocks=min(len(rows), max(BLOCKS, 16 * self.count))).map(

@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from conversations.dialogue import Dialogue, Origin, Quarantined, write_quarantine
+from conversations.dialogue import Origin, Quarantined, write_quarantine
 from conversations.files import atomic_path
 from dial2vec.collection.embedding.shards import Shard, ShardReader
 from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_metadata, typed_columns
-from dial2vec.encoder.loading import Encoder
-from dial2vec.encoder.student import StudentEncoder
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import ModelError
 
 ID, VECTOR = "dialogue_id", "embedding"
@@ -77,7 +76,7 @@ def embed_part(
     """
     quarantine: list[Quarantined] = []
     dialogues = reader.read(part.shard, quarantine=quarantine)
-    vectors, long = _vectors(encoder, dialogues, batch_size, done)
+    vectors, long = encoder.encode_marking_long(dialogues, batch_size=batch_size, done=done)
     broken = [number for number, vector in enumerate(vectors) if not np.isfinite(vector).all()]
     if broken:
         raise ModelError(
@@ -100,23 +99,6 @@ def embed_part(
             os.fsync(handle.fileno())
     done(part.shard.lines - len(dialogues))
     return part.shard.lines
-
-
-def _vectors(
-    encoder: Encoder, dialogues: Sequence[Dialogue], batch_size: int, done: Callable[[int], object]
-) -> tuple[NDArray[np.float32], list[bool]]:
-    """Return the vector of each dialogue, and whether it is longer than the encoder reads at once."""
-    if isinstance(encoder, StudentEncoder):
-        # Its batches bound memory only, and have their own size.
-        vectors = encoder.encode(dialogues)
-        done(len(dialogues))
-        return vectors, [False] * len(dialogues)
-    # It imports torch.
-    from dial2vec.encoder.windows import windows_of
-
-    windows = windows_of(encoder.tokens, dialogues)
-    vectors = np.array(encoder.encode_windows(windows, batch_size=batch_size, done=done), np.float32)
-    return vectors, [dialogue.long for dialogue in windows]
 
 
 def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterator[pa.Table]:

@@ -20,7 +20,8 @@ from typing import Any
 from dial2vec.collection.embedding.parts import Part, embed_part
 from dial2vec.collection.embedding.shards import ShardReader
 from dial2vec.data.workers.processes import ONE_THREAD
-from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.processes import ending_with
 
@@ -38,7 +39,7 @@ def embed_in_processes(
     :raises Dial2vecError: if a part cannot be embedded, or one of the processes ends.
     """
     model = parts[0].folder / "encoder"
-    save_copy(encoder, model)
+    encoder.save_copy(model)
     idle: SimpleQueue[_Process] = SimpleQueue()
 
     def embed(part: Part) -> int:

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec.encoder.contribution import explained_turns
-from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.protocol import Encoder
 
 # Most rows and columns of the matrix; smaller cells are hard to see and to point at.
 MOST_BLOCKS = 60
@@ -55,7 +54,7 @@ def explain(encoder: Encoder, dialogue: Dialogue, *, batch_size: int = 32) -> Ex
 
     :param batch_size: largest number of windows per batch.
     """
-    turns, shares, windows = explained_turns(encoder, dialogue, batch_size=batch_size)
+    turns, shares, windows = encoder.explained_turns(dialogue, batch_size=batch_size)
     return Explanation(dialogue, shares, match(turns, np.array(dialogue.roles)), windows)
 
 

@@ -21,7 +21,6 @@ from dial2vec.collection.explorer.texts import Texts, phrases_of
 from dial2vec.collection.explorer.wrong_request import WrongRequestError
 from dial2vec.collection.search.exact import unit_vector
 from dial2vec.collection.search.search import Asked, Search
-from dial2vec.encoder.contribution import shares_of
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import Dial2vecError
 
@@ -120,7 +119,7 @@ class Searching:
         asked = query if isinstance(query, Dialogue) else Dialogue("", (Turn("query", query),))
         read = hits if isinstance(search.encoder, StudentEncoder) else hits[:READ]
         towards = unit_vector(search.encoder.encode(asked))
-        shares = shares_of(search.encoder, list(self.collection.dialogues(read)), towards=towards)
+        shares = search.encoder.shares_of(list(self.collection.dialogues(read)), towards=towards)
         return [_best(of_turns) for of_turns in shares]
 
 

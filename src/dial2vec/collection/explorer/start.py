@@ -9,7 +9,8 @@ from conversations.dialogue import write_dialogues
 from conversations.progress import waiting
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import ArtifactError, Dial2vecError
 
 

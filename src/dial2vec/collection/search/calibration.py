@@ -13,8 +13,8 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.exact import unit_vector
 from dial2vec.collection.search.turns import TurnVectors
 from dial2vec.collection.search.words import WordIndex
-from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import ArtifactError
 
 # Random questions, their words, and the share of them that counts as far away.

@@ -22,8 +22,8 @@ from dial2vec.collection.search.calibration import calibrate
 from dial2vec.collection.search.routing import SUBJECTS, Signs, weight_of_themes
 from dial2vec.collection.search.turns import TurnVectors, open_turns, update_turns
 from dial2vec.collection.search.words import WordIndex, bm25_words, open_words, update_words
-from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.protocol import Encoder
 
 # Weights of the words of turns and of dialogues beside the cosine of turns, and of words beside the vectors of themes.
 TURN_WORDS, DIALOGUE_WORDS, THEME_WORDS = 0.3, 0.35, 0.1

@@ -18,7 +18,6 @@ from dial2vec.collection.search.contrast import without
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.search.moments import how_to_get_turns, open_moments
-from dial2vec.encoder.contribution import shares_of
 from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, Dial2vecError
@@ -33,7 +32,7 @@ class SpeakingTurn:
     """A turn of a hit.
 
     :param number: number of the turn, from 0.
-    :param contribution: part of the cosine that comes from this turn (`dial2vec.encoder.contribution.shares_of`), if
+    :param contribution: part of the cosine that comes from this turn (`Encoder.shares_of`), if
         the dialogue was found by themes; the turn's own cosine with the query, if by moments.
     """
 
@@ -197,7 +196,7 @@ class Search:
     def _hits(self, best: list[tuple[int, float]], vector: NDArray[np.float32], n_turns: int) -> tuple[Hit, ...]:
         dialogues = list(self.collection.dialogues([row for row, _ in best]))
         # All at once: read singly by a transformer, they would take most of the time of a query.
-        shares = shares_of(self.encoder, dialogues, towards=vector) if n_turns else [_NONE] * len(dialogues)
+        shares = self.encoder.shares_of(dialogues, towards=vector) if n_turns else [_NONE] * len(dialogues)
         return tuple(
             Hit(hit.dialogue_id, cosine, hit.labels, hit.date, _speaking(hit, contributions, n_turns), hit.metadata)
             for hit, contributions, (_, cosine) in zip(dialogues, shares, best, strict=True)

@@ -21,9 +21,10 @@ from conversations.progress import moving
 from dial2vec.collection.collection_folder import CollectionFolder, append_blocks
 from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.data.workers import spread, works_alone
-from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import PACKAGED
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ModelError
 from dial2vec.files import folder_lock
@@ -217,7 +218,7 @@ def update_turns(
         reader = start_of(encoder)
         # A student, or an encoder whose start cannot be used, still has the name of its start.
         if reader is encoder or reader.name not in PACKAGED:
-            save_copy(reader, folder / "model")
+            reader.save_copy(folder / "model")
         record = TurnRecord(reader.name, reader.fingerprint(), reader.dimension, 0, 0)
     else:
         copy = folder / "model"

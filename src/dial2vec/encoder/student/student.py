@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from conversations.dialogue import Dialogue
-from dial2vec.encoder.conversations import Given, Messages, as_dialogues
-from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.names import resolve
 from dial2vec.encoder.nearest import unit_rows
-from dial2vec.encoder.sides import encode_sides
+from dial2vec.encoder.protocol import Apart, Encoder, Output
 from dial2vec.encoder.student.saving import load_student, save_student
 from dial2vec.encoder.student.table import Rows, TokenTable
 from dial2vec.encoder.student.words import token_reader
 from dial2vec.errors import CorpusError, Dial2vecError, ModelError
+from dial2vec.files import code_hash
 
-if TYPE_CHECKING:
-    from dial2vec.encoder.turns import Apart, Output
-
-# Dialogues and turns that are read at a time; a longer dialogue is read by itself.
-BATCH, MAX_TURNS = 512, 20_000
+# Turns that are read at a time; a longer dialogue is read by itself.
+MAX_TURNS = 20_000
 
 
 class TokenShare(NamedTuple):
@@ -45,7 +41,7 @@ class TokenShare(NamedTuple):
     share: float
 
 
-class StudentEncoder:
+class StudentEncoder(Encoder):
     """A table of token vectors that was trained to give the vectors of another encoder, its teacher.
 
     A dialogue's vector is the sum over its speakers of the weighted mean of their tokens' rows, at length 1. Every
@@ -60,6 +56,7 @@ class StudentEncoder:
     Attributes: the four parameters; `max_length`, None; `reads_whole`, True.
     """
 
+    BATCH = 512
     max_length = None
     reads_whole = True
 
@@ -97,6 +94,10 @@ class StudentEncoder:
         table = self.table.as_rows(rows)
         save_student(path, table, self.tokenizer, name=self.name, teacher=self.teacher, rows=rows)
 
+    def save_copy(self, path: str | Path) -> None:
+        """Write such a folder with the rows that this student has."""
+        self.save_pretrained(path, rows=self.table.kind)
+
     @property
     def dimension(self) -> int:
         """Length d of a vector."""
@@ -116,33 +117,11 @@ class StudentEncoder:
         """Return 0: no dialogue is too long for a student."""
         return 0
 
-    @overload
-    def encode(
-        self, dialogues: Given, *, output: Literal["dialogue"] = ..., batch_size: int = ..., progress: bool = ...
-    ) -> NDArray[np.float32]: ...
-
-    @overload
-    def encode(
-        self, dialogues: Dialogue | Messages, *, output: Apart, batch_size: int = ..., progress: bool = ...
-    ) -> NDArray[np.float32]: ...
-
-    @overload
-    def encode(
-        self, dialogues: Sequence[Dialogue | Messages], *, output: Apart, batch_size: int = ..., progress: bool = ...
-    ) -> list[NDArray[np.float32]]: ...
-
-    def encode(
-        self, dialogues: Given, *, output: Output = "dialogue", batch_size: int = BATCH, progress: bool = False
+    def encode_list(
+        self, dialogues: Sequence[Dialogue], *, output: Output, batch_size: int, progress: bool
     ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
-        """Encode each dialogue whole. Arguments, result and errors are those of `DialogueEncoder.encode`.
-
-        :param batch_size: largest number of dialogues read at a time; no effect beyond rounding.
-        """
-        check_name("output", output, ("dialogue", "turns", "speakers"))
+        """Encode dialogues as `encode` does, block by block."""
         _check_size(batch_size)
-        dialogues, single = as_dialogues(dialogues)
-        if single:
-            return self.encode(dialogues, output=output, batch_size=batch_size)[0]
         vectors = np.zeros((len(dialogues) if output == "dialogue" else 0, self.dimension), dtype=np.float32)
         apart: list[NDArray[np.float32]] = []
         first = 0
@@ -173,8 +152,20 @@ class StudentEncoder:
         weights[weights == 0] = 1
         return sums / weights[:, None]
 
+    def encode_marking_long(
+        self, dialogues: Sequence[Dialogue], *, batch_size: int, done: Callable[[int], object]
+    ) -> tuple[NDArray[np.float32], list[bool]]:
+        """Return the vectors of dialogues, of which none is long; batches bound memory only, and keep their size."""
+        vectors = self.encode(dialogues)
+        done(len(dialogues))
+        return vectors, [False] * len(dialogues)
+
+    def computed_by(self) -> str:
+        """Return a hash of the student and of the code."""
+        return f"{self.fingerprint()} {code_hash('encoder')}"
+
     def encode_utterances(
-        self, texts: Sequence[str], *, roles: Sequence[int] | None = None, batch_size: int = BATCH
+        self, texts: Sequence[str], *, roles: Sequence[int] | None = None, batch_size: int = 512
     ) -> NDArray[np.float32]:
         """Encode utterances, each alone, float32 [n, d].
 
@@ -185,14 +176,6 @@ class StudentEncoder:
         blocks = [texts[first : first + batch_size] for first in range(0, len(texts), batch_size)]
         means = [self._means([[text] for text in block]) for block in blocks]
         return unit_rows(np.concatenate([np.zeros((0, self.dimension), dtype=np.float32), *means]))
-
-    def encode_sides(self, dialogues: Sequence[Dialogue], *, batch_size: int = BATCH) -> NDArray[np.float32]:
-        """Encode each side of a dialogue by itself, float32 [n, 2, d] (`DialogueEncoder.encode_sides`)."""
-        return encode_sides(self, dialogues, batch_size=batch_size)
-
-    def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
-        """Return one vector per speaker, float32 [speakers, d], in the order in which they first speak."""
-        return self.encode(dialogue, output="speakers")
 
     def turn_shares(self, dialogue: Dialogue, *, towards: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return the contribution of each turn, float32 [turns]; below 0 for a turn that pulls the other way.

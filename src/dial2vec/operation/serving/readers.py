@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from dial2vec.operation.serving.batching import Piece, PieceReader
 
 if TYPE_CHECKING:
     from dial2vec.encoder.encoder import DialogueEncoder
-    from dial2vec.encoder.loading import Encoder
+    from dial2vec.encoder.protocol import Encoder
     from dial2vec.encoder.tokens import TokenSequence
 
 # Rows that a GPU reads at a time, at least: short rows are padded to the longest of them.
@@ -27,7 +27,9 @@ ROWS = 8
 
 def reader_of(encoder: Encoder) -> PieceReader:
     """Return the reader of an encoder or a student."""
-    return StudentReader(encoder) if isinstance(encoder, StudentEncoder) else EncoderReader(encoder)
+    if isinstance(encoder, StudentEncoder):
+        return StudentReader(encoder)
+    return EncoderReader(cast("DialogueEncoder", encoder))
 
 
 class EncoderReader:

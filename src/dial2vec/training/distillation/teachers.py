@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec.encoder.loading import Encoder
+from dial2vec.encoder.encoder import DialogueEncoder
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.errors import CorpusError
@@ -67,7 +68,8 @@ class EncoderTeacher:
         """Encode the dialogues; a killed run resumes."""
         if isinstance(self.encoder, StudentEncoder):
             return unit_rows(self.encoder.encode(dialogues))
-        return unit_rows(kept_vectors(self.encoder, dialogues, folder=folder, precision="auto"))
+        transformer = cast(DialogueEncoder, self.encoder)
+        return unit_rows(kept_vectors(transformer, dialogues, folder=folder, precision="auto"))
 
 
 class FileTeacher:
