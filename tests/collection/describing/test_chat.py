@@ -8,14 +8,14 @@ from email.utils import format_datetime
 import pytest
 
 from dial2vec.collection.describing import chat
-from dial2vec.collection.describing.chat import AnswerError, RefusedError, Reply, ask
+from dial2vec.collection.describing.chat import AnswerError, ModelAnswer, RefusedError, ask
 from tests.collection.describing.conftest import GOOD, Reply
 
 MESSAGES = ({"role": "user", "content": "Grüße"},)
 
 
 def test_a_question_is_sent_as_openai_describes_it_with_the_key_of_the_variable(server):
-    assert ask(server.settings(), MESSAGES) == Reply(GOOD, 100, 10)
+    assert ask(server.settings(), MESSAGES) == ModelAnswer(GOOD, 100, 10)
     [(path, headers, body)] = server.got
     assert path == "/v1/chat/completions"
     assert headers["Authorization"] == "Bearer secret-key-1"

@@ -39,7 +39,7 @@ class RefusedError(AnswerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelAnswer:
     """An answer of a language model.
 
     :param text: text of the answer.
@@ -67,7 +67,7 @@ class _AgainError(Exception):
         self.seconds = seconds
 
 
-def ask(settings: LanguageModel, messages: Sequence[Mapping[str, str]]) -> Reply:
+def ask(settings: LanguageModel, messages: Sequence[Mapping[str, str]]) -> ModelAnswer:
     """Ask a language model, and try again if the server is busy, fails or is too slow.
 
     :param settings: block `language_model` of operation.yaml; its address must be set.
@@ -180,7 +180,7 @@ def _retry_after(value: str | None) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def _answer_of(body: bytes, settings: LanguageModel) -> Reply:
+def _answer_of(body: bytes, settings: LanguageModel) -> ModelAnswer:
     try:
         record = json.loads(body)
         text = record["choices"][0]["message"]["content"]
@@ -192,7 +192,7 @@ def _answer_of(body: bytes, settings: LanguageModel) -> Reply:
             "choices[0].message.content. Check address in operation.yaml; most addresses end in /v1."
         ) from error
     usage = record.get("usage")
-    return Reply(text, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+    return ModelAnswer(text, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
 
 
 def _count(usage: Any, key: Literal["prompt_tokens", "completion_tokens"]) -> int:

@@ -22,7 +22,7 @@ from conversations.redaction import Redactor
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters
 from dial2vec.collection.clustering.partition import Vectors
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
-from dial2vec.collection.describing.chat import AnswerError, RefusedError, Reply, ask
+from dial2vec.collection.describing.chat import AnswerError, ModelAnswer, RefusedError, ask
 from dial2vec.collection.describing.naming import ANSWER_TOKENS, Naming, Question, question_text, read_naming
 from dial2vec.config import LanguageModel
 from dial2vec.data.terms import Term
@@ -290,7 +290,7 @@ class _Run:
 
     def _asked(self, question: Question) -> Naming:
         """Ask a second time if the answer is not in the expected form."""
-        answer = Reply("")
+        answer = ModelAnswer("")
         for _ in range(2):
             if self.expected and self.cost > MOST_TIMES * self.expected:
                 raise RefusedError(
