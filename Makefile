@@ -75,10 +75,10 @@ faults: .venv/installed  ## test recovery after kills at random moments; takes h
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 300 --output docs/faults.json
 
 bench: .venv/installed  ## run all benchmarks and fill docs/benchmarks.md; over an hour on an idle machine, 3 GB
-	@$(BIN)/python benchmarks/bench.py
+	@$(BIN)/python benchmarks/speed/bench.py
 
 bench-quick: .venv/installed  ## compare speed of training and encoding with other libraries; 3 minutes (docs/benchmarks.json)
-	@$(BIN)/python benchmarks/speed.py --quick
+	@$(BIN)/python benchmarks/speed/speed.py --quick
 
 docs: .venv/installed  ## build the manual in artifacts/manual; it is read and searched from disk, without a network
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
@@ -89,8 +89,8 @@ wheel: .venv/installed  ## build dist/*.whl, to install in other environments
 	@rm -rf build && ls dist/*.whl
 
 lint: .venv/installed types  ## run ruff, mypy and `make types`, and look up known vulnerabilities of the packages
-	@$(BIN)/ruff check src flows tests benchmarks
-	@$(BIN)/ruff format --check src flows tests benchmarks
+	@$(BIN)/ruff check src flows tests benchmarks docs/pictures
+	@$(BIN)/ruff format --check src flows tests benchmarks docs/pictures
 	@$(BIN)/mypy
 	@$(MAKE) --no-print-directory audit
 

@@ -77,6 +77,15 @@ def _imported_later() -> Iterator[None]:
     gc.freeze()
 
 
+@pytest.fixture(scope="module")
+def chromium():
+    """A page in a browser, for the tests of a file."""
+    from browser import browser
+
+    with browser() as page:
+        yield page
+
+
 def make_dialogue(dialogue_id: str, *lines: str, labels: tuple[str, ...] = ()) -> Dialogue:
     """`make_dialogue("d", "a: hello", "b: hi")`."""
     turns = tuple(Turn(*(part.strip() for part in line.split(":", 1))) for line in lines)

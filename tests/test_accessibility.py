@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
+from accessibility import axe_findings, keyboard_findings, overhang, sideways
+from browser import CHROMIUM, DESKTOP, PHONE, Page
 from conversations.dialogue import Origin, Quarantined
 from dial2vec.cli import main
 from dial2vec.collection.clustering.clustering import cluster
@@ -16,6 +14,7 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explanation.explanation import explain
 from dial2vec.collection.explanation.explanation_page import render_explanation
 from dial2vec.evaluation.report.report import render_report
+from explorer_page import PHONE_STATES, STATES, open_explorer, show
 from tests.collection.explorer.conftest import dialogues_of
 from tests.collection.explorer.conftest import encoder as encoder
 from tests.collection.explorer.conftest import grow as grow
@@ -24,12 +23,6 @@ from tests.conftest import make_dialogue
 from tests.data.validation.test_validation_page import good
 from tests.data.validation.test_validation_page import page as validation_page
 from tests.evaluation.report.test_report import make_report
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
-from accessibility import axe_findings, keyboard_findings, overhang, sideways
-from browser import CHROMIUM, DESKTOP, PHONE, Page, browser
-from explorer_page import PHONE_STATES, STATES, open_explorer, show
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the pages in")
 SCREENS = {"desktop": (DESKTOP, False), "phone": (PHONE, True)}
@@ -42,12 +35,6 @@ def collection(grow, tmp_path_factory):
     grown = grow(tmp_path_factory.mktemp("accessibility") / "calls", dialogues_of(range(60)))
     cluster(CollectionFolder(grown.folder), k=2)
     return CollectionFolder(grown.folder)
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("chromium") / "profile") as page:
-        yield page
 
 
 def report() -> str:

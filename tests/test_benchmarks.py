@@ -2,55 +2,29 @@ from __future__ import annotations
 
 import itertools
 import json
-import random
 import re
-import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 
+import bench
+import growth
+import peers
+import recipe
+import scaling
+import scoring
+import speed
+import study
+import timing
 from conversations.dialogue import dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.cpu.attention import Dropout
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import Artifacts
 from tests.conftest import make_dialogue
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
-import base_size
-import bench
-import combined
-import criteria
-import drift
-import fuzz_import
-import growth
-import peers
-import recipe
-import scaling
-import scoring
-import shortcut
-import speed
-import study
-import timing
-import together
-
-
-def test_the_shortcut_corpus_styles_the_agent_and_leaves_the_caller_alone():
-    dialogue = make_dialogue("d", "agent: w1 w2", "caller: w3", "agent: w4", labels=("cards",))
-    record = shortcut.styled(dialogue, random.Random(0))
-    first, second, third = (turn["text"] for turn in record["turns"])
-    assert second == "w3"
-    assert " w1 w2 " in first
-    [style] = [name for name, phrases in shortcut.STYLES.items() if any(phrase in first for phrase in phrases)]
-    assert any(phrase in third for phrase in shortcut.STYLES[style])
-    assert record["labels"] == ["cards"]
 
 
 def test_the_table_gives_mean_and_spread_over_seeds_and_what_was_chosen():
@@ -70,75 +44,11 @@ def test_every_variant_of_the_search_names_settings_that_exist():
         assert (ours.select.selection, ours.seed) == (selection, 1)
 
 
-def test_maps_of_the_study_reach_from_gentle_to_ruinous():
-    vectors = np.random.default_rng(0).normal(size=(900, 24)).astype(np.float32)
-    units, mean = criteria.centred(vectors)
-    runs = {run for run, _, _ in criteria.neighbour_maps(units, mean)}
-    assert runs == {"map, more neighbours", "map, held back", "map, over and over", "map to strangers"}
-    for _, _, mapped in criteria.neighbour_maps(units, mean):
-        assert np.linalg.norm(mapped(vectors[:3]), axis=1) == pytest.approx(1, abs=1e-5)
-
-
-def test_a_row_of_the_study_names_correlation_choice_and_regret():
-    ours = [
-        {"run": "start", "checkpoint": "start", "purity": 50.0, "spearman": 30.0, "map": 40.0},
-        {"run": "map", "checkpoint": "k 8", "purity": 60.0, "spearman": 35.0, "map": 45.0},
-        {"run": "map", "checkpoint": "k 800", "purity": 40.0, "spearman": 20.0, "map": 35.0},
-    ]
-    row = criteria.line("silhouette", [0.1, 0.2, 0.0], 1, ours)
-    assert row == "| silhouette | 1.00 / 1.00 / 1.00 | map, k 8 | 45.0 | 0.0 | +10.0 / +5.0 / +5.0 |\n"
-
-
 def many_dialogues(n=24):
     return [
         make_dialogue(f"d{i}", *(f"{'ab'[t % 2]}: w{(i + t) % 40} w{i % 7}" for t in range(6 + i % 3)))
         for i in range(n)
     ]
-
-
-def combined_set(tiny_folder, way, *, n=24):
-    dialogues = many_dialogues(n)
-    encoder = combined.DialogueEncoder.from_pretrained(tiny_folder)
-    samples = combined.draw_samples(
-        dialogues, negatives=3 + way.positives, passes=1, keep_role="random", min_turns=5, seed=1
-    )
-    targets = encoder.encode(dialogues)
-    targets /= np.linalg.norm(targets, axis=1, keepdims=True)
-    order = np.array([[0, place] for place in range(8)])
-    return dialogues, encoder, samples, combined.BothLosses(dialogues, samples, encoder.tokens, order, targets, way)
-
-
-def test_a_side_comes_from_one_other_dialogue_and_that_of_a_second_positive_from_a_neighbour(tiny_folder):
-    way = combined.Way(0, 1, strangers=True, positives=True)
-    dialogues, _, samples, data = combined_set(tiny_folder, way)
-    fitted = combined.Fitted(None, {}, data.targets)
-    swapped = combined.with_sides(samples, dialogues, fitted, way, seed=1)
-    owner = np.repeat(np.arange(len(dialogues)), [len(one.turns) for one in dialogues])
-    roles = np.concatenate([one.roles for one in dialogues])
-    ranks = np.argsort(np.argsort(-data.targets @ data.targets.T, axis=1), axis=1)
-    for item in range(len(dialogues)):
-        columns = np.arange(samples.first_turn[item], samples.first_turn[item + 1])
-        for number in range(4):
-            turns = swapped.negatives[0, number, columns]
-            kept = roles[columns] == samples.kept[0, number, item]
-            assert (turns[kept] == columns[kept]).all()
-            [giver] = np.unique(owner[turns[~kept]])
-            assert (1 <= ranks[item, giver] <= 5) if number == 0 else ranks[item, giver] >= 12
-            assert (roles[turns[~kept]] == roles[columns[~kept]]).all()
-
-
-def test_the_two_losses_are_added_by_their_weights(tiny_folder):
-    ways = [combined.Way(1, 0), combined.Way(0, 1), combined.Way(2, 0.5)]
-    losses = []
-    for way in ways:
-        _, encoder, _, data = combined_set(tiny_folder, way)
-        padded = data.collate([data[item] for item in range(4)])
-        batch = combined.Batch(*(padded[name].flatten(0, 1) for name in combined.Batch.__slots__))
-        losses.append(data.loss(encoder, combined.Train(), batch, {"targets": padded["targets"]}).item())
-    assert losses[2] == pytest.approx(2 * losses[0] + 0.5 * losses[1], abs=1e-5)
-    # Targets are the dialogues' own vectors here.
-    assert losses[0] == pytest.approx(0, abs=1e-5)
-    assert losses[1] > 0.1
 
 
 def test_the_ways_stand_in_rows_and_the_corpora_in_columns():
@@ -147,39 +57,12 @@ def test_the_ways_stand_in_rows_and_the_corpora_in_columns():
     assert found[2:] == ["| start | 1.00 / 2.00 / 3.00 | – |", "| dial2vec | – | 1.00 / 2.00 / 3.00 |"]
 
 
-def test_a_row_of_methods_together_is_known_by_settings_splits_and_code_too(tmp_path, monkeypatch):
-    settings, artifacts = load_settings(find_root() / "params.yaml"), Artifacts(tmp_path, "calls")
-    artifacts.splits.mkdir(parents=True)
-    for split in ("train", "dev"):
-        artifacts.split(split).write_text(split)
-    first = together.made_by(artifacts, settings)
-    assert first == together.made_by(artifacts, settings)
-    assert first != together.made_by(artifacts, replace(settings, dse=replace(settings.dse, temperature=0.9)))
-    artifacts.split("dev").write_text("other")
-    second = together.made_by(artifacts, settings)
-    monkeypatch.setattr(together, "code_hash", lambda: "other")
-    assert len({first, second, together.made_by(artifacts, settings)}) == 3
-
-
 def test_methods_together_have_mean_and_spread_over_seeds_of_their_last_rows():
     row = {"corpus": "a", "way": "start", "seed": 1, "purity": 70.0, "spearman": 2.0, "map": 3.0}
     found = [row | {"purity": 1.0}, row, row | {"seed": 2, "purity": 72.0}]
     assert (
         study.table_of_ways(found).splitlines()[2] == "| start | 71.00 ± 1.41 / 2.00 ± 0.00 / 3.00 ± 0.00 (2 seeds) |"
     )
-
-
-def test_the_peak_memory_of_a_row_is_its_own():
-    held = np.ones(1 << 27, dtype=np.uint8)
-    here = base_size.peak_memory()
-    assert here > held.nbytes
-    assert here - base_size.alone(base_size.peak_memory) > held.nbytes / 2
-
-
-def test_the_importer_meets_broken_files_with_no_error_but_ours():
-    done = CliRunner().invoke(fuzz_import.main, ["--cases", "60", "--seed", "7"])
-    assert done.exit_code == 0, done.output
-    assert done.output.startswith("60 cases, 0 failures: ")
 
 
 def test_made_up_dialogues_are_dialogues_and_one_in_ten_copies_the_one_before():
@@ -326,7 +209,7 @@ def test_a_table_takes_the_place_of_the_one_before_and_says_what_made_it(tmp_pat
         bench.put(page, "speed", text)
     assert page.read_text() == f"# Speed\n\n<!-- speed -->\n\n{text}\n<!-- end of speed -->\n\nWhat it means.\n"
     assert re.fullmatch(
-        r"`benchmarks/speed.py --repeats 3`, 20\d\d-..-..:\n\na machine\n\n\| a \|\n.*\| 1 \|\n", text, re.S
+        r"`benchmarks/speed/speed.py --repeats 3`, 20\d\d-..-..:\n\na machine\n\n\| a \|\n.*\| 1 \|\n", text, re.S
     )
     assert "a machine, 2 runs" in bench.section(["x.py"], "a machine, 2 runs\n", "a machine")
     assert bench.section(["x.py"], "a machine, 2 runs\n", "a machine").count("a machine") == 1
@@ -335,14 +218,15 @@ def test_a_table_takes_the_place_of_the_one_before_and_says_what_made_it(tmp_pat
 
 
 def test_a_benchmark_that_fails_leaves_the_page_as_it_was(tmp_path):
-    (tmp_path / "benchmarks").mkdir()
-    (tmp_path / "benchmarks" / "x.py").write_text("print('so far')\nraise SystemExit(3)\n")
-    with pytest.raises(SystemExit, match=r"so far\nbenchmarks/x\.py ended with status 3"):
+    folder = tmp_path / "benchmarks" / "speed"
+    folder.mkdir(parents=True)
+    (folder / "x.py").write_text("print('so far')\nraise SystemExit(3)\n")
+    with pytest.raises(SystemExit, match=r"so far\nbenchmarks/speed/x\.py ended with status 3"):
         bench.printed(tmp_path, ["x.py"])
 
 
 def test_the_page_has_a_place_for_every_table():
-    page = (Path(bench.__file__).parents[1] / "docs" / "benchmarks.md").read_text()
+    page = (find_root() / "docs" / "benchmarks.md").read_text()
     assert all(f"<!-- {name} -->\n" in page and f"<!-- end of {name} -->\n" in page for name in bench.COMMANDS)
     assert all((Path(bench.__file__).parent / command[0]).is_file() for command in bench.COMMANDS.values())
 
@@ -374,27 +258,3 @@ def test_growth_is_measured_at_every_size_and_drawn(tmp_path, monkeypatch):
     scaling.draw(rows, tmp_path / "scaling.png")
     assert (tmp_path / "scaling.png").read_bytes()[1:4] == b"PNG"
     assert scaling.line(scaling.Row("length", 128.0, "ours", 0.256)) == "| length | 128 | ours | 0.256 | 2.00e-03 |\n"
-
-
-def test_a_trial_of_drift_draws_nobody_twice_and_a_new_label_is_new():
-    labels = [("bank", "hotel") if place % 4 == 0 else ("hotel",) for place in range(1500)]
-    pool = drift.Pool(np.zeros((1600, 1600)), labels)
-    for draws in (drift.another_corpus, drift.new_label):
-        old, new = draws(pool, 300, 60)(np.random.default_rng(0))
-        assert (len(old), len(new), len({*old, *new})) == (500, 300, 800)
-        strange = [place >= 1500 or "bank" in labels[place] for place in new]
-        if draws is drift.new_label:
-            assert not any("bank" in labels[place] for place in old)
-            assert sum(strange) == 60
-        else:
-            assert sum(place >= 1500 for place in new) == 60
-
-
-def test_alarms_of_drift_are_counted_by_what_raised_them():
-    points = np.random.default_rng(0).normal(size=(1200, 8))
-    points[:1100, 0] += 40
-    points[1100:, 1] += 40
-    between = drift.distances(points[:1100], points[1100:])
-    pool = drift.Pool(between, [()] * 1100)
-    row = drift.line("other", 0.2, [drift.another_corpus(pool, 100, 20)], pool, drift.Drift(), 2)
-    assert row == "| other | 20 % | 2 of 2 (2, 2) |\n"

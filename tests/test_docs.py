@@ -13,11 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from dial2vec.cli import main
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
 from browser import CHROMIUM, browser
+from dial2vec.cli import main
 
 ROOT = Path(__file__).parents[1]
 ROOT_PAGES = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "CHANGELOG")]
@@ -124,8 +121,8 @@ def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the manual in")
-def test_the_search_of_the_manual_works_from_the_disk_and_nothing_asks_the_network(site, tmp_path):
-    with browser(tmp_path / "profile") as page:
+def test_the_search_of_the_manual_works_from_the_disk_and_nothing_asks_the_network(site):
+    with browser() as page:
         for name in ("index", "look", "reference", "log", "curves"):
             page.open((site / f"{name}.html").as_uri())
             page.until("document.readyState === 'complete'")

@@ -198,6 +198,23 @@ def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return function.end_lineno - function.lineno + 1 - (first.end_lineno - first.lineno + 1 if docstring else 0)
 
 
+def finished_studies() -> tuple[str, set[str]]:
+    """The commit that has the code of finished studies, and their scripts."""
+    page = (ROOT / "benchmarks" / "studies" / "README.md").read_text()
+    [commit] = set(re.findall(r"\b[0-9a-f]{40}\b", page))
+    scripts = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    return commit[:8], {f"benchmarks/{name}" for cell in scripts for name in re.findall(r"\w+\.py", cell)}
+
+
+def test_a_page_that_names_a_finished_study_names_its_commit():
+    commit, finished = finished_studies()
+    assert len(finished) > 20
+    for page in {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {ROOT / "docs" / "log.md"}:
+        for paragraph in page.read_text().split("\n\n"):
+            named = finished & set(re.findall(r"\bbenchmarks/\w+\.py", paragraph))
+            assert not named or commit in paragraph, f"{page.name}: {named}"
+
+
 def test_every_module_that_a_page_names_exists():
     # The log and the changelog name what there was.
     pages = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {ROOT / "CHANGELOG.md", ROOT / "docs" / "log.md"}
@@ -206,13 +223,13 @@ def test_every_module_that_a_page_names_exists():
         for folder in ("src", "tests", "benchmarks", "flows", "docs")
         for path in (ROOT / folder).rglob("*.py")
     }
-    missing = set()
+    missing, (_, finished) = set(), finished_studies()
     for page in pages:
         text = page.read_text()
-        for path in re.findall(r"\b(?:src|tests|benchmarks|flows)/[\w/]+\.py", text):
+        for path in set(re.findall(r"\b(?:src|tests|benchmarks|flows|docs)/[\w/]+\.py", text)) - finished:
             missing |= {f"{page.name}: {path}"} if not (ROOT / path).is_file() else set()
-        for name in re.findall(r"`(?:[\w]+/)*(\w+\.py)`", text):
-            missing |= {f"{page.name}: {name}"} if name not in known else set()
+        for name in re.findall(r"`((?:[\w]+/)*\w+\.py)`", text):
+            missing |= {f"{page.name}: {name}"} if Path(name).name not in known and name not in finished else set()
         for module in re.findall(r"(?:from|import|-m|`) ?(dial2vec(?:\.[a-z_0-9]+)+)", text):
             room = PACKAGE / module.split(".")[1]
             missing |= (

@@ -12,6 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import million
+import student
 from conversations.dialogue import dialogue_from_record, write_dialogues
 from dial2vec.evaluation import TASKS
 from dial2vec.files import find_root
@@ -19,11 +21,6 @@ from dial2vec.pipeline.artifacts import Artifacts
 from tests.conftest import make_dialogue
 from tests.students import tiny_student
 from tests.test_benchmarks import many_dialogues
-
-# isort: split
-# `test_benchmarks` has put their folder into the path.
-import million
-import student
 
 
 @pytest.fixture

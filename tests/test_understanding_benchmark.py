@@ -1,14 +1,8 @@
 from __future__ import annotations
 
-import sys
-
-from conversations.dialogue import Dialogue, Turn, write_dialogues
-from dial2vec.files import find_root
-from tests.students import save_student
-
-sys.path.insert(0, str(find_root() / "benchmarks"))
-
 import understanding
+from conversations.dialogue import Dialogue, Turn, write_dialogues
+from tests.students import save_student
 
 
 def corpus(folder):

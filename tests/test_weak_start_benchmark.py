@@ -1,26 +1,22 @@
-"""The weak start of benchmarks/weak_start.py: half of the layers random, masked words, then both trainings, resumed."""
+"""The study weak_start.py: half of the layers random, masked words, then both trainings, resumed."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import weak_start
 from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import layers
 from dial2vec.params import settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts
 from tests.conftest import make_dialogue
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-
-import weak_start
 
 
 def call(number: int) -> Dialogue:

@@ -17,6 +17,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from browser import CHROMIUM, Page, browser
 from dial2vec.addresses import silence
 from dial2vec.operation.pages import page_command, prefect_password
 from tests.collection.explorer.conftest import encoder as encoder
@@ -24,10 +25,6 @@ from tests.collection.explorer.conftest import grow as grow
 from tests.collection.explorer.test_browser import addresses as addresses
 from tests.test_accessibility import collection as collection
 from tests.test_accessibility import files as files
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
-from browser import CHROMIUM, Page, browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the pages in")
 # Hosts that Chromium asks by itself, with an empty page too.
@@ -92,9 +89,9 @@ def servers(tmp_path_factory) -> Iterator[dict[str, tuple[str, Path]]]:
 
 
 @contextmanager
-def nothing_leaves(folder: Path) -> Iterator[Page]:
+def nothing_leaves() -> Iterator[Page]:
     """A browser of which every request must stay here."""
-    with recording_proxy() as (proxy, hosts), browser(folder / "profile", f"--proxy-server={proxy}") as page:
+    with recording_proxy() as (proxy, hosts), browser(f"--proxy-server={proxy}") as page:
         yield page
         page.value("new Promise(done => setTimeout(done, 1000))")
         here = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:", "about:")
@@ -109,7 +106,7 @@ def test_the_record_holds_what_a_page_and_its_workers_ask(tmp_path):
         "<script>fetch('http://analytics.example/page');"
         "new Worker(URL.createObjectURL(new Blob(['fetch(\"http://worker.example/\")'])))</script>"
     )
-    with recording_proxy() as (proxy, hosts), browser(tmp_path / "profile", f"--proxy-server={proxy}") as page:
+    with recording_proxy() as (proxy, hosts), browser(f"--proxy-server={proxy}") as page:
         page.open(page_file.as_uri())
         wanted = {"analytics.example", "worker.example", "http://analytics.example/page"}
         deadline = time.monotonic() + 30
@@ -119,9 +116,9 @@ def test_the_record_holds_what_a_page_and_its_workers_ask(tmp_path):
         assert wanted <= {*hosts, *page.requests}
 
 
-def test_nothing_leaves_prefects_page(servers, tmp_path):
+def test_nothing_leaves_prefects_page(servers):
     address, root = servers["prefect"]
-    with nothing_leaves(tmp_path) as page:
+    with nothing_leaves() as page:
         page.open(address)
         page.until(SHOWN, seconds=120)
         login = base64.b64encode(prefect_password(root).encode()).decode()
@@ -137,16 +134,16 @@ def test_nothing_leaves_prefects_page(servers, tmp_path):
         assert b'"available_uis":["v1"]' in answer.read()
 
 
-def test_nothing_leaves_mlflows_page(servers, tmp_path):
+def test_nothing_leaves_mlflows_page(servers):
     address, _ = servers["mlflow"]
-    with nothing_leaves(tmp_path) as page:
+    with nothing_leaves() as page:
         for path in ("/", "/#/models", "/#/experiments/0"):
             page.open(address + path)
             page.until(SHOWN, seconds=120)
 
 
-def test_nothing_leaves_the_explorer_and_the_pages_that_are_files(addresses, files, tmp_path):
-    with nothing_leaves(tmp_path) as page:
+def test_nothing_leaves_the_explorer_and_the_pages_that_are_files(addresses, files):
+    with nothing_leaves() as page:
         for address in (*addresses.values(), *files.values()):
             page.open(address)
             page.until(f"document.readyState === 'complete' && {SHOWN}", seconds=60)

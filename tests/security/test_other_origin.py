@@ -24,10 +24,7 @@ import httpx
 import pytest
 import uvicorn
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-
 from browser import CHROMIUM, Page, browser
-
 from dial2vec.addresses import address_of, listen, silence
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.server import application
@@ -183,9 +180,9 @@ def elsewhere() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory) -> Iterator[Page]:
+def chromium() -> Iterator[Page]:
     rules = f"--host-resolver-rules=MAP {OTHER_NAME} 127.0.0.1"
-    with browser(tmp_path_factory.mktemp("chromium") / "profile", rules) as page:
+    with browser(rules) as page:
         yield page
 
 

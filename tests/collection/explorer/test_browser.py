@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import csv
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from browser import CHROMIUM, PHONE, Page
 from conversations.dialogue import read_dialogues
 from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.maps import maps_of
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
-from browser import CHROMIUM, PHONE, Page, browser
 
 from .conftest import EVIL, served_and_static
 from .test_maps import other as other
@@ -33,12 +28,6 @@ def addresses(collection, tmp_path_factory) -> Iterator[dict[str, str]]:
     file = tmp_path_factory.mktemp("static") / "out.html"
     with served_and_static(collection, maps, file) as both:
         yield both
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("chromium") / "profile") as page:
-        yield page
 
 
 @pytest.fixture(params=["served", "static"])

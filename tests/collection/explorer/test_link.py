@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 from browser import CHROMIUM, Page, browser
 
@@ -22,9 +18,9 @@ START = {
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory) -> Page:
+def page() -> Page:
     script = files("dial2vec.collection.explorer.page").joinpath("link.js").read_text(encoding="utf-8")
-    with browser(tmp_path_factory.mktemp("chromium") / "profile") as page:
+    with browser() as page:
         page.value(f"void globalThis.eval({json.dumps(script + ';Object.assign(globalThis, { linkOf, stateOf });')})")
         yield page
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 from collections.abc import Iterator
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
-from browser import CHROMIUM, PHONE, Page, browser
+from browser import CHROMIUM, PHONE, Page
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
 SCRIPTS = ("list", "picture", "points", "names", "gestures")
@@ -59,12 +55,6 @@ def address(tmp_path_factory) -> str:
         f"<!doctype html><meta charset=utf-8><meta name=viewport content=width=device-width>{text}", encoding="utf-8"
     )
     return file.as_uri()
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("chromium") / "profile") as page:
-        yield page
 
 
 @pytest.fixture

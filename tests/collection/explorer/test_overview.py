@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from browser import CHROMIUM, PHONE, Page
 from dial2vec.collection.clustering.clusters import read_stored, write_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.explorer_page import write_page
@@ -17,10 +16,6 @@ from dial2vec.collection.explorer.maps import CollectionMap, Maps
 from dial2vec.data.terms import Term
 from tests.collection.changes.conftest import call
 from tests.collection.changes.conftest import make as make
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
-from browser import CHROMIUM, PHONE, Page, browser
 
 from .conftest import EVIL
 
@@ -38,12 +33,6 @@ CALLS = [
     *call(1, 18, **LATE, metadata={"channel": "chat"}),
     *call(2, 4, **LATE, metadata={"channel": "chat"}),
 ]
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("chromium") / "profile") as page:
-        yield page
 
 
 def opened(chromium: Page, collection: CollectionFolder, **look) -> Page:

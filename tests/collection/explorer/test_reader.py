@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from browser import CHROMIUM, PHONE, Page
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering.notes import write_note
@@ -19,10 +19,6 @@ from tests.conftest import make_dialogue
 from .conftest import served_and_static
 from .page import Script
 from .test_reading import write_segments
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
-from browser import CHROMIUM, PHONE, Page, browser
 
 DOCUMENT = "const document = { createElement: (tag) => ({ tag }), createTextNode: (text) => ({ textContent: text }) };"
 EVIL = "<img src=x onerror=alert(1)>"
@@ -99,12 +95,6 @@ def addresses(folder, tmp_path_factory) -> Iterator[dict[str, str]]:
     file = tmp_path_factory.mktemp("static") / "out.html"
     with served_and_static(collection, maps, file) as both:
         yield both
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("chromium") / "profile") as page:
-        yield page
 
 
 @pytest.fixture(params=["served", "static"])

@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from browser import CHROMIUM, browser
 from dial2vec.collection.summary import printing
 from dial2vec.collection.summary.printing import print_page, printing_browser
 from dial2vec.collection.summary.summary_page import render_summary
 from dial2vec.errors import Dial2vecError
 
 from .test_summary_page import sheet
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
-from browser import CHROMIUM, browser
 
 LONG = "a long name of a group with many words in it that never ends"
 
@@ -86,7 +83,7 @@ def test_the_fullest_sheets_fit_on_one_page(tmp_path, areas, rows, paper):
 def test_the_page_fits_every_screen_and_loads_only_itself(tmp_path, width, dark):
     path = tmp_path / "calls.html"
     path.write_text(render_summary(sheet(LONG, LONG, areas=6, rows=25)), encoding="utf-8")
-    with browser(tmp_path / "profile") as page:
+    with browser() as page:
         page.look((width, 800), dark=dark)
         page.open(path.as_uri())
         page.until("document.readyState === 'complete' && !!document.querySelector('.typical')")

@@ -1,18 +1,13 @@
-"""The load of benchmarks/serve.py, on a server without a model."""
+"""The load of benchmarks/speed/serve.py, on a server without a model."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
-
-from tests.conftest import make_dialogue
-from tests.operation.serving.test_server import running as running
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 import serve
 import serve_clients
+from tests.conftest import make_dialogue
+from tests.operation.serving.test_server import running as running
 
 
 def body(text: str) -> bytes:

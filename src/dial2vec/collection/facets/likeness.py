@@ -28,7 +28,7 @@ class Level:
     scale: float
 
 
-# Fitted by `benchmarks/facets.py` on labelled sentences and dialogues; the same for every collection.
+# Fitted on labelled sentences and dialogues (docs/facets.md); the same for every collection.
 FITTED = Level(none=1.215, per_log=0.101, cosine=1.85, scale=0.269)
 # Weight of the collection's own share of "none" against even odds. At 1 a badly estimated share, for instance of 40
 # descriptions that are near to each other, moves everything to one side.

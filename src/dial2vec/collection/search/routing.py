@@ -17,7 +17,7 @@ SUBJECTS = (
     "customers who ask about something",
 )
 # Fitted by logistic regression on questions for a turn, 750 of Self-dialogue and 500 of SGD, and for a topic, 506 and
-# 396; the questions of benchmarks/find.py are others.
+# 396; the questions by which docs/search.md judges the search are others.
 GAP, DIFFERENCE, LENGTH, ABOUT, AGREEMENT, SHARED, QUOTED = 0.38, 5.61, 4.39, -1.95, -1.08, 9.28, 2.57
 LEVEL = -10.2
 # Largest weight of the themes, and the weight below which they are left out.
