@@ -31,13 +31,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from conversations.dialogue import Dialogue
 from dial2vec import telemetry
 from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.files import find_root
 from serve_clients import Outcome, Server, load, merge, others, served
+from student import made_up
 from timing import machine, rate, ratio
 
 CORPUS, MODEL = "demo", "dial2vec-demo"
@@ -227,17 +226,6 @@ def tiny(folder: Path) -> str:
     return str(folder / "tiny")
 
 
-def save_students(encoder: Any, folders: Sequence[Path]) -> None:
-    """Write students with the vocabulary and the width of an encoder, and random rows."""
-    from dial2vec.encoder.student import StudentEncoder, TokenTable
-
-    words, draw = encoder.tokens.tokenizer.backend_tokenizer, np.random.default_rng(0)
-    for folder in folders:
-        rows = draw.normal(size=(words.get_vocab_size(), encoder.dimension)).astype(np.float32)
-        table = TokenTable(rows, draw.uniform(0.1, 1, len(rows)).astype(np.float32))
-        StudentEncoder(table, words, name="random").save_pretrained(folder)
-
-
 def project(folder: Path, encoder: str, *, student: bool = False) -> Path:
     """Make a project in whose registry version 1 is an encoder, and version 2 one that differs from it.
 
@@ -256,7 +244,8 @@ def project(folder: Path, encoder: str, *, student: bool = False) -> Path:
         (root / name).write_bytes((find_root(Path(__file__).parent) / name).read_bytes())
     loaded = DialogueEncoder.from_pretrained(encoder)
     if student:
-        save_students(loaded, [root / "start", root / "trained"])
+        for seed, name in enumerate(("start", "trained")):
+            made_up(encoder, dimension=loaded.dimension, seed=seed).save_pretrained(root / name)
     else:
         loaded.save_pretrained(root / "start")
         with torch.no_grad():

@@ -105,10 +105,10 @@ def main() -> None:
         sys.stdout.write(f"Purity, Spearman and MAP on test:\n\n{table_of_ways(rows)}")
 
 
-def made_up(name: str = ENCODER) -> StudentEncoder:
-    """Return a student with random fp16 rows and the tokenizer of an encoder."""
+def made_up(name: str = ENCODER, *, dimension: int = DIMENSION, seed: int = 0) -> StudentEncoder:
+    """Return a student with random fp16 rows and the tokenizer of an encoder, a name or a folder."""
     tokenizer = Tokenizer.from_file(str(Path(resolve(name)) / "tokenizer.json"))
-    rows = np.random.default_rng(0).normal(size=(tokenizer.get_vocab_size(), DIMENSION)).astype(np.float16)
+    rows = np.random.default_rng(seed).normal(size=(tokenizer.get_vocab_size(), dimension)).astype(np.float16)
     return StudentEncoder(TokenTable(rows, np.ones(len(rows), dtype=np.float32)), tokenizer, name=name)
 
 

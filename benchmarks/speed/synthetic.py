@@ -9,31 +9,39 @@ from pathlib import Path
 
 import numpy as np
 
+import student
 from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.collection import Collection, add
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, none_split_off, write_clusters
 from dial2vec.collection.clustering.levels import Area, FineTopic
-from dial2vec.encoder.student import StudentEncoder
-from dial2vec.encoder.student.table import TokenTable
 
 AREAS, CLOUDS, PARTS, DIMENSION = 6, 60, 3, 384
-WORDS = (
-    *(
-        "card",
-        "parcel",
-        "flight",
-        "room",
-        "table",
-        "doctor",
-        "ticket",
-        "train",
-        "invoice",
-        "password",
-        "garden",
-        "music",
-    ),
-    *("refund", "order", "delay", "key", "menu", "fee", "seat", "voucher", "address", "account", "fence", "concert"),
-)
+WORDS = [
+    "card",
+    "parcel",
+    "flight",
+    "room",
+    "table",
+    "doctor",
+    "ticket",
+    "train",
+    "invoice",
+    "password",
+    "garden",
+    "music",
+    "refund",
+    "order",
+    "delay",
+    "key",
+    "menu",
+    "fee",
+    "seat",
+    "voucher",
+    "address",
+    "account",
+    "fence",
+    "concert",
+]
 
 
 def made_up_collection(folder: Path, count: int) -> None:
@@ -46,7 +54,7 @@ def made_up_collection(folder: Path, count: int) -> None:
     clouds = random.choice(CLOUDS, size=count, p=shares / shares.sum()).astype(np.int32)
     words = random.integers(len(WORDS), size=(count, 6, 12))
     write_dialogues(source, (made_up(number, int(clouds[number]), words[number]) for number in range(count)))
-    add(folder, source, encoder=table_encoder(random), turns=False)
+    add(folder, source, encoder=student.made_up(), turns=False)
     source.unlink()
     write_vectors(folder / "vectors.f32", clouds, random)
     write_topics(Collection(folder), clouds, random.integers(PARTS, size=count))
@@ -67,17 +75,6 @@ def name_of(cloud: int, part: int = -1) -> str:
     """Return three words for a cloud, or for a part of it."""
     first, second, third = (WORDS[(cloud * step + part + 1) % len(WORDS)] for step in (1, 5, 11))
     return f"{first}, {second} {cloud}, {third}" if part < 0 else f"{second} {part}, {third} {cloud}"
-
-
-def table_encoder(random: np.random.Generator) -> StudentEncoder:
-    """Return an encoder with random vectors of tokens, whose vectors are not used."""
-    from tokenizers import Tokenizer
-
-    from dial2vec.encoder.names import resolve
-
-    tokenizer = Tokenizer.from_file(str(Path(resolve("all-MiniLM-L6-v2")) / "tokenizer.json"))
-    rows = random.normal(size=(tokenizer.get_vocab_size(), DIMENSION)).astype(np.float32)
-    return StudentEncoder(TokenTable(rows, np.ones(len(rows), dtype=np.float32)), tokenizer, name="made up")
 
 
 def write_vectors(path: Path, clouds: np.ndarray, random: np.random.Generator) -> None:

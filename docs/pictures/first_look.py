@@ -11,8 +11,6 @@ with it the new environment uses those of this one.
 from __future__ import annotations
 
 import argparse
-import csv
-import html
 import json
 import os
 import re
@@ -28,12 +26,9 @@ from browser import browser
 from conversations.dialogue import Dialogue
 from dial2vec.data.corpora.demo import write_demo
 from dial2vec.data.corpora.transcripts import Transcripts
-from dial2vec.files import find_root
 from explorer_page import open_explorer
-
-ROOT = find_root(Path(__file__).parent)
-TERMINAL = """<meta charset="utf-8"><body style="margin:0;background:#1e1e24">
-<pre style="margin:0;padding:20px 24px;color:#e8e8ea;font:14px/1.42 monospace;white-space:pre-wrap">%s</pre>"""
+from scratch import ROOT, write_table
+from terminal import take_terminal
 
 
 def main() -> None:
@@ -66,7 +61,7 @@ def main() -> None:
         sys.stdout.write(f"{time.monotonic() - began:.0f} s from the command to the address\n")
         try:
             name = "look" if form == "calls.csv" else "look-chatgpt"
-            take(work, arguments.pictures / name, "\n".join(shown), address[0])
+            take(arguments.pictures / name, "\n".join(shown), address[0])
         finally:
             process.terminate()
 
@@ -75,15 +70,6 @@ def dialogues_of(corpus: Path, count: int) -> list[Dialogue]:
     """Return dialogues of the demo corpus."""
     write_demo(corpus)
     return list(islice(Transcripts().read(corpus, quarantine=[]), count))
-
-
-def write_table(dialogues: list[Dialogue], path: Path) -> None:
-    """Write a table with a line per turn."""
-    with path.open("w", encoding="utf-8", newline="") as handle:
-        table = csv.writer(handle)
-        table.writerow(["conversation", "speaker", "text"])
-        for dialogue in dialogues:
-            table.writerows([dialogue.dialogue_id, turn.speaker, turn.text] for turn in dialogue.turns)
 
 
 def write_chatgpt(dialogues: list[Dialogue], path: Path) -> None:
@@ -131,18 +117,13 @@ def run(*command: str) -> str:
     return subprocess.run(command, env=clean(), stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def take(work: Path, pictures: Path, terminal: str, address: str) -> None:
+def take(pictures: Path, terminal: str, address: str) -> None:
     """Take a picture of the terminal, and of the first screen of the explorer.
 
     :param pictures: Path of the pictures without the ends of their names.
     """
-    page_of_terminal = work / "terminal.html"
-    page_of_terminal.write_text(TERMINAL % html.escape(terminal), encoding="utf-8")
     with browser() as page:
-        page.open(page_of_terminal.as_uri())
-        page.look((1000, 100))
-        page.look((1000, page.until("document.querySelector('pre')?.scrollHeight")))
-        page.picture(pictures.with_name(f"{pictures.name}-terminal.png"))
+        take_terminal(page, terminal, pictures.with_name(f"{pictures.name}-terminal.png"))
         page.look()
         open_explorer(page, address)
         page.picture(pictures.with_name(f"{pictures.name}-map.png"))

@@ -1,8 +1,9 @@
-"""A scratch project for measurements: a new checkout, its commands and its servers."""
+"""A scratch project for pictures: a new checkout, a table of dialogues, its commands and its servers."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import os
 import shutil
 import signal
@@ -10,12 +11,13 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from conversations.dialogue import Dialogue
 from dial2vec.files import find_root
 
 ROOT = find_root(Path(__file__).parent)
@@ -39,6 +41,19 @@ def make_project(folder: Path, corpus: str, *, train: dict[str, Any] | None = No
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
     say(folder, "dvc", "init", "--no-scm", "--quiet")
     say(folder, "dvc", "remote", "add", "--quiet", "--default", "store", "store")
+
+
+def write_table(dialogues: Iterable[Dialogue], path: Path, *, labels: bool = False) -> None:
+    """Write dialogues as a CSV table with a line per turn.
+
+    :param labels: True for a column `topic` with the dialogue's label.
+    """
+    with path.open("w", encoding="utf-8", newline="") as handle:
+        table = csv.writer(handle)
+        table.writerow(["conversation", "speaker", "text", *(["topic"] if labels else [])])
+        for dialogue in dialogues:
+            more = [dialogue.label] if labels else []
+            table.writerows([dialogue.dialogue_id, turn.speaker, turn.text, *more] for turn in dialogue.turns)
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -22,8 +22,10 @@ from pathlib import Path
 
 from browser import Page, browser
 from dial2vec.collection.collection_folder import CollectionFolder
-from first_look import TERMINAL, write_table
+from scratch import write_table
 
+TERMINAL = """<meta charset="utf-8"><body style="margin:0;background:#1e1e24">
+<pre style="margin:0;padding:20px 24px;color:#e8e8ea;font:14px/1.42 monospace;white-space:pre-wrap">%s</pre>"""
 # Columns of the terminal, and its width in pixels.
 COLUMNS, WIDTH = 104, 960
 # Dialogues of the export.
@@ -104,7 +106,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, browser() as page:
         work = Path(name).resolve()
         shutil.copytree(arguments.folder, work / "calls")
-        write_table(list(islice(CollectionFolder(work / "calls").dialogues(), EXPORTED)), work / "export.csv")
+        write_table(islice(CollectionFolder(work / "calls").dialogues(), EXPORTED), work / "export.csv")
         for name, text in FILES.items():
             (work / name).write_text(text, encoding="utf-8")
         for title in [arguments.only] if arguments.only else SCENES:
@@ -112,7 +114,7 @@ def main() -> None:
             for command in scene.before:
                 output_of(command, work)
             shown = [f"$ {command}\n{shortened(output_of(command, work), scene)}" for command in scene.commands]
-            take(page, "\n\n".join(shown), work / "terminal.html", arguments.pictures / f"{title}-terminal.png")
+            take_terminal(page, "\n\n".join(shown), arguments.pictures / f"{title}-terminal.png")
 
 
 def output_of(command: str, work: Path) -> str:
@@ -131,13 +133,15 @@ def shortened(text: str, scene: Scene) -> str:
     return "\n".join([*lines[: scene.lines - 1 - scene.last], "...", *lines[len(lines) - scene.last :]])
 
 
-def take(page: Page, text: str, file: Path, picture: Path) -> None:
+def take_terminal(page: Page, text: str, picture: Path) -> None:
     """Take a picture of a text on a terminal."""
-    file.write_text(TERMINAL % html.escape(text), encoding="utf-8")
-    page.open(file.as_uri())
-    page.look((WIDTH, 100))
-    page.look((WIDTH, page.until("document.querySelector('pre')?.scrollHeight")))
-    page.picture(picture)
+    with tempfile.NamedTemporaryFile("w", suffix=".html", encoding="utf-8") as file:
+        file.write(TERMINAL % html.escape(text))
+        file.flush()
+        page.open(Path(file.name).as_uri())
+        page.look((WIDTH, 100))
+        page.look((WIDTH, page.until("document.querySelector('pre')?.scrollHeight")))
+        page.picture(picture)
     reduce_colours(picture)
 
 

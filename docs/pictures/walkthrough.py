@@ -11,22 +11,22 @@ continues with the next command.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import re
 import shlex
 import shutil
 import sys
 import time
-from itertools import islice
 from pathlib import Path
+
+from conversations.files import atomic_path
 
 from browser import PHONE, Page, browser
 from conversations.dialogue import read_dialogues
 from dial2vec.config import Read
 from dial2vec.data.corpora import get_corpus
 from explorer_page import open_explorer, read, rest, search, set_state
-from scratch import ROOT, make_project, say, serving
+from scratch import ROOT, make_project, say, serving, write_table
 
 # High enough for the whole matrix of an explanation: a picture shows only what is visible.
 TALL = (1280, 2400)
@@ -62,13 +62,8 @@ def export(folder: Path, count: int | None) -> None:
     say(folder, "dial2vec", "fetch", "self_dialogue")
     corpus = get_corpus("self_dialogue", data=folder / "data", options=Read())
     dialogues = sorted(corpus.read(folder / "data" / "self_dialogue", quarantine=[]), key=lambda one: one.dialogue_id)
-    part = folder / "calls.part"
-    with part.open("w", encoding="utf-8", newline="") as handle:
-        table = csv.writer(handle)
-        table.writerow(["conversation", "speaker", "text", "topic"])
-        for dialogue in islice(dialogues, count):
-            table.writerows([dialogue.dialogue_id, one.speaker, one.text, dialogue.label] for one in dialogue.turns)
-    part.rename(folder / "calls.csv")
+    with atomic_path(folder / "calls.csv") as part:
+        write_table(dialogues[:count], part, labels=True)
 
 
 def quick_start(folder: Path) -> None:
