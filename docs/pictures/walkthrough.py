@@ -19,10 +19,9 @@ import sys
 import time
 from pathlib import Path
 
-from conversations.files import atomic_path
-
 from browser import PHONE, Page, browser
 from conversations.dialogue import read_dialogues
+from conversations.files import atomic_path
 from dial2vec.config import Read
 from dial2vec.data.corpora import get_corpus
 from explorer_page import open_explorer, read, rest, search, set_state
