@@ -11,8 +11,8 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from dial2vec.cli import SECTIONS, main
-from dial2vec.extension import papers
 from dial2vec.evaluation.intervals import Gain
+from dial2vec.extension import papers
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.records import RegisteredVersion
 

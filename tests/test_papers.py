@@ -15,7 +15,7 @@ from dial2vec.config import Operation, Settings
 from dial2vec_papers.tables.systems import ALL, WHOLE
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "dial2vec"
+SOURCE = ROOT / "src"
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 HEAD = "| paper, section | step, option, baseline, task, figure or table | place here |"
 PAPERS = ("dial2vec", "DialogueCSE", "DSE", "DialAug", "Intent augmentation")
@@ -61,9 +61,11 @@ def is_setting(span: str) -> bool:
 
 
 def is_module_or_name(span: str) -> bool:
-    parts = span.removeprefix("dial2vec.").split(".")
+    parts = span.split(".")
+    if not (SOURCE / parts[0]).is_dir():
+        parts = ["dial2vec", *parts]
     for n in range(len(parts), 0, -1):
-        place = PACKAGE.joinpath(*parts[:n])
+        place = SOURCE.joinpath(*parts[:n])
         for path in (place.with_suffix(".py"), place / "__init__.py"):
             if path.is_file():
                 return n == len(parts) or ".".join(parts[n:]) in names_in(path)
@@ -73,7 +75,7 @@ def is_module_or_name(span: str) -> bool:
 def exists(span: str) -> bool:
     if "/" in span:
         path = span.split("::")[0]
-        return any((folder / path).exists() for folder in (ROOT, PACKAGE))
+        return any((folder / path).exists() for folder in (ROOT, SOURCE, SOURCE / "dial2vec"))
     return is_setting(span) or is_module_or_name(span)
 
 
