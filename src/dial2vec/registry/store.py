@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import logging
@@ -16,10 +15,11 @@ from typing import Any
 
 import yaml
 
-from conversations.files import atomic_path, write_errors
+from conversations.files import atomic_path
 from dial2vec.addresses import shown, silence
 from dial2vec.config import parts_of
 from dial2vec.errors import CorpusError, ModelError, did_you_mean
+from dial2vec.files import locked
 from dial2vec.registry import SMALL, corpus_of
 from dial2vec.registry.records import CANDIDATE
 from dial2vec.registry.seen import last_seen
@@ -104,17 +104,6 @@ def database_path(root: Path) -> Path:
 
 def _artifacts(database: Path) -> Path:
     return database.with_name("artifacts")
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an advisory lock; the kernel releases it if the process dies."""
-    with write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("a")
-    with handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def registry_lock(root: Path) -> contextlib.AbstractContextManager[None]:

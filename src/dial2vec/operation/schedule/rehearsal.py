@@ -30,7 +30,8 @@ def rehearse(root: Path, path: Path, *, corpus: str, redact: bool) -> str:
     end_with_parent = ending_with(os.getpid())
 
     def limit_memory() -> None:
-        end_with_parent()
+        if end_with_parent:
+            end_with_parent()
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
 
