@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import end_with
+from dial2vec.processes import end_with
 
 S = TypeVar("S")
 T = TypeVar("T")
