@@ -21,6 +21,7 @@ from dial2vec.registry.champions import promote
 from dial2vec.registry.store import open_store
 from dial2vec.registry.tracking import local_model, register_training
 from tests.registry.conftest import *  # noqa: F403
+from tests.registry.stored.conftest import *  # noqa: F403
 from tests.registry.test_champions import MARGINS
 
 
