@@ -17,11 +17,11 @@ from dial2vec.config import Promote
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.evaluation.intervals import Gain
-from dial2vec.registry import store, tracking
+from dial2vec.registry import tracking
 from dial2vec.registry.champions import promote
 from dial2vec.registry.records import TrainingRecord
 from dial2vec.registry.tracking import register_training
-from tests.registry.fake_client import FakeClient, log_model
+from tests.registry.fake_client import log_model, use_memory
 
 MakeRecord = Callable[..., TrainingRecord]
 
@@ -136,9 +136,7 @@ def registered_store(
 @pytest.fixture
 def root(new_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with an empty store in memory; those of `stored/` are MLflow's own."""
-    client = FakeClient(new_root)
-    monkeypatch.setattr(store, "MlflowClient", lambda tracking_uri: client)
-    monkeypatch.setattr(store, "_create", lambda database: None)
+    use_memory(monkeypatch, new_root)
     monkeypatch.setattr(tracking, "_log_model", log_model)
     return new_root
 

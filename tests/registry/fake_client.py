@@ -10,9 +10,12 @@ from pathlib import Path
 from types import SimpleNamespace as Record
 from typing import Any
 
+import pytest
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST
 from mlflow.store.entities import PagedList
+
+from dial2vec.registry import store
 
 MLMODEL = "flavors: {python_function: {artifacts: {encoder: {path: artifacts/encoder}}}}"
 CONDITION = re.compile(r"(tags|attributes)\.`?([\w.]+)`? = '(.*?)'")
@@ -95,7 +98,7 @@ class FakeClient:
     _hard_delete_logged_model = delete_logged_model
 
     # Registered models, versions and aliases.
-    def create_registered_model(self, name: str, description: str) -> None:
+    def create_registered_model(self, name: str, description: str = "") -> None:
         self.models[name] = Record(name=name, description=description, aliases={}, last=0)
 
     def get_registered_model(self, name: str) -> Record:
@@ -159,6 +162,15 @@ class FakeClient:
         del self.versions[name, version]
         aliases = self.models[name].aliases
         self.models[name].aliases = {alias: number for alias, number in aliases.items() if number != version}
+
+
+def use_memory(monkeypatch: pytest.MonkeyPatch, root: Path) -> FakeClient:
+    """Give a project an empty registry in memory."""
+    client = FakeClient(root)
+    monkeypatch.delenv(store.SERVER, raising=False)
+    monkeypatch.setattr(store, "MlflowClient", lambda tracking_uri: client)
+    monkeypatch.setattr(store, "_create", lambda database: None)
+    return client
 
 
 def log_model(client: FakeClient, experiment_id: str, encoder: Path, *_: object, run_id: str | None) -> str:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,15 +13,15 @@ from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_be
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.store import open_store
+from tests.registry.fake_client import use_memory
 
 NAME = "dial2vec-calls"
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     (tmp_path / "params.yaml").write_text("seed: 1")
-    client = open_store(tmp_path)
+    client = use_memory(monkeypatch, tmp_path)
     client.create_registered_model(NAME)
     for _ in range(2):
         client.create_model_version(NAME, "server:/elsewhere")
@@ -81,13 +80,11 @@ def test_without_its_place_in_the_registry_the_work_is_not_done(root, method, ar
     assert done_before(root, "key", ["calls"]) is None
 
 
-def test_with_an_empty_registry_the_work_is_not_done(root, tmp_path_factory):
+def test_with_an_empty_registry_the_work_is_not_done(root, monkeypatch):
     remember(root, done())
-    # A copy, because MLflow keeps a database open that it has seen.
-    emptied = tmp_path_factory.mktemp("emptied")
-    shutil.copytree(root, emptied, ignore=shutil.ignore_patterns("mlflow.db*"), dirs_exist_ok=True)
     assert done_before(root, "key", ["calls"]) is not None
-    assert done_before(emptied, "key", ["calls"]) is None
+    use_memory(monkeypatch, root)
+    assert done_before(root, "key", ["calls"]) is None
 
 
 def test_a_damaged_memory_is_no_memory(root):
