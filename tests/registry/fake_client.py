@@ -8,9 +8,7 @@ import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace as Record
-from typing import Any
 
-import pytest
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST
 from mlflow.store.entities import PagedList
@@ -24,147 +22,131 @@ CONDITION = re.compile(r"(tags|attributes)\.`?([\w.]+)`? = '(.*?)'")
 class FakeClient:
     """Experiments, runs, models and versions; only the files of versions lie in a folder."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.artifacts = root.resolve() / "mlruns" / "artifacts"
-        self.tracking_uri = f"sqlite:///{root}/mlruns/mlflow.db"
-        self.experiments: dict[str, Record] = {}
-        self.runs: dict[str, Record] = {}
-        self.models: dict[str, Record] = {}
-        self.versions: dict[tuple[str, str], Record] = {}
+        self.experiments, self.runs, self.models, self.versions = {}, {}, {}, {}
         self.ids = itertools.count(1)
+        # MLflow's command `gc` uses this.
         self._tracking_client = Record(store=self)
 
-    # Experiments and runs.
-    def get_experiment_by_name(self, name: str) -> Record | None:
+    def get_experiment_by_name(self, name):
         return self.experiments.get(name)
 
-    def create_experiment(self, name: str, artifact_location: str | None = None) -> str:
-        found = Record(experiment_id=str(next(self.ids)), name=name, lifecycle_stage="active")
+    def create_experiment(self, name, artifact_location=None):
+        found = Record(experiment_id=str(next(self.ids)), lifecycle_stage="active")
         return self.experiments.setdefault(name, found).experiment_id
 
-    def search_experiments(self, max_results: int = 1) -> list[Record]:
+    def search_experiments(self, max_results=1):
         return list(self.experiments.values())
 
-    def create_run(
-        self, experiment_id: str, start_time: int | None = None, tags: Any = None, run_name: str = ""
-    ) -> Record:
+    def create_run(self, experiment_id, start_time=None, tags=(), run_name=""):
         run_id, began = f"run{next(self.ids)}", start_time or int(time.time() * 1000)
         info = Record(run_id=run_id, experiment_id=experiment_id, start_time=began, status="RUNNING", run_name=run_name)
         self.runs[run_id] = Record(info=info, data=Record(tags=dict(tags), metrics={}), number=next(self.ids))
         return self.runs[run_id]
 
-    def get_run(self, run_id: str) -> Record:
+    def get_run(self, run_id):
         return _found(self.runs, run_id)
 
-    def log_batch(self, run_id: str, metrics: Any = (), params: Any = ()) -> None:
+    def log_batch(self, run_id, metrics=(), params=()):
         self.runs[run_id].data.metrics |= {metric.key: metric.value for metric in metrics}
 
-    def log_artifact(self, run_id: str, path: str) -> None:
+    def log_artifact(self, run_id, path):
         folder = self.artifacts / run_id / "artifacts"
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder)
 
-    def set_tag(self, run_id: str, key: str, value: str) -> None:
-        self.runs[run_id].data.tags[key] = value
-
-    def set_terminated(self, run_id: str, status: str) -> None:
+    def set_terminated(self, run_id, status):
         self.runs[run_id].info.status = status
 
-    def delete_run(self, run_id: str) -> None:
+    def delete_run(self, run_id):
+        # It can still be searched for.
         _found(self.runs, run_id)
 
-    def _hard_delete_run(self, run_id: str) -> None:
+    def _hard_delete_run(self, run_id):
         del self.runs[run_id]
 
-    def search_runs(
-        self, experiment_ids: Any, filter_string: str, view: Any = None, most: int = 1000, order_by: Any = (), **_: Any
-    ) -> PagedList[Record]:
+    def search_runs(self, experiment_ids, filter_string, view=None, most=1000, order_by=(), page_token=None):
         wanted = CONDITION.findall(filter_string)
+        newest = sorted(self.runs.values(), key=lambda run: (-run.info.start_time, -run.number))
         found = [
             run
-            for run in sorted(self.runs.values(), key=lambda run: (run.info.start_time, run.number), reverse=True)
+            for run in newest
             if run.info.experiment_id in experiment_ids
             and all((run.data.tags if of == "tags" else vars(run.info)).get(key) == value for of, key, value in wanted)
         ]
         return PagedList(found[:most], None)
 
-    # Logged models: only their folders.
-    def get_logged_model(self, model_id: str) -> Record:
+    def get_logged_model(self, model_id):
         return Record(artifact_location=str(self.artifacts / "models" / model_id / "artifacts"))
 
-    def delete_logged_model(self, model_id: str) -> None:
+    def delete_logged_model(self, model_id):
         pass
 
     _hard_delete_logged_model = delete_logged_model
 
-    # Registered models, versions and aliases.
-    def create_registered_model(self, name: str, description: str = "") -> None:
+    def create_registered_model(self, name, description=""):
         self.models[name] = Record(name=name, description=description, aliases={}, last=0)
 
-    def get_registered_model(self, name: str) -> Record:
+    def get_registered_model(self, name):
         return _found(self.models, name)
 
-    def search_registered_models(self) -> list[Record]:
+    def search_registered_models(self):
         return list(self.models.values())
 
-    def update_registered_model(self, name: str, description: str) -> None:
+    def update_registered_model(self, name, description):
         self.models[name].description = description
 
-    def rename_registered_model(self, name: str, new_name: str) -> None:
+    def rename_registered_model(self, name, new_name):
         self.models[new_name] = self.models.pop(name)
-        self.models[new_name].name = new_name
-        for key in [key for key in self.versions if key[0] == name]:
-            version = self.versions[new_name, key[1]] = self.versions.pop(key)
-            version.name = new_name
+        for of in [self.models[new_name], *self.search_model_versions(f"name = '{name}'")]:
+            of.name = new_name
+        self.versions = {(version.name, version.version): version for version in self.versions.values()}
 
-    def delete_registered_model(self, name: str) -> None:
+    def delete_registered_model(self, name):
         del self.models[name]
         self.versions = {key: version for key, version in self.versions.items() if key[0] != name}
 
-    def set_registered_model_alias(self, name: str, alias: str, version: str) -> None:
-        _found(self.versions, (name, str(version)))
-        self.models[name].aliases[alias] = str(version)
+    def set_registered_model_alias(self, name, alias, version):
+        self.models[name].aliases[alias] = self.get_model_version(name, version).version
 
-    def delete_registered_model_alias(self, name: str, alias: str) -> None:
+    def delete_registered_model_alias(self, name, alias):
         del self.models[name].aliases[alias]
 
-    def create_model_version(
-        self, name: str, source: str, run_id: str = "", tags: Any = None, description: str = ""
-    ) -> Record:
-        model = self.models[name]
-        model.last += 1
-        number, now = str(model.last), int(time.time() * 1000)
-        version = Record(name=name, version=number, source=source, run_id=run_id, tags=dict(tags or {}))
-        version.description, version.creation_timestamp, version.current_stage = description, now, "None"
-        self.versions[name, number] = version
+    def create_model_version(self, name, source, run_id="", tags=(), description=""):
+        self.models[name].last += 1
+        version = Record(name=name, version=str(self.models[name].last), source=source, run_id=run_id, tags=dict(tags))
+        version.description, version.current_stage = description, "None"
+        version.creation_timestamp = int(time.time() * 1000)
+        self.versions[name, version.version] = version
         return version
 
-    def get_model_version(self, name: str, version: str) -> Record:
+    def get_model_version(self, name, version):
         return _found(self.versions, (name, str(version)))
 
-    def search_model_versions(self, filter_string: str = "") -> list[Record]:
+    def search_model_versions(self, filter_string=""):
         name = filter_string.removeprefix("name = ").strip("'")
         return [version for version in self.versions.values() if name in ("", version.name)]
 
-    def get_model_version_download_uri(self, name: str, version: str) -> str:
+    def get_model_version_download_uri(self, name, version):
         return str(self.get_model_version(name, version).source)
 
-    def update_model_version(self, name: str, version: str, description: str) -> None:
-        self.versions[name, version].description = description
+    def update_model_version(self, name, version, description):
+        self.get_model_version(name, version).description = description
 
-    def set_model_version_tag(self, name: str, version: str, key: str, value: str) -> None:
-        self.versions[name, str(version)].tags[key] = value
+    def set_model_version_tag(self, name, version, key, value):
+        self.get_model_version(name, version).tags[key] = value
 
-    def delete_model_version_tag(self, name: str, version: str, key: str) -> None:
-        del self.versions[name, version].tags[key]
+    def delete_model_version_tag(self, name, version, key):
+        del self.get_model_version(name, version).tags[key]
 
-    def delete_model_version(self, name: str, version: str) -> None:
+    def delete_model_version(self, name, version):
         del self.versions[name, version]
         aliases = self.models[name].aliases
         self.models[name].aliases = {alias: number for alias, number in aliases.items() if number != version}
 
 
-def use_memory(monkeypatch: pytest.MonkeyPatch, root: Path) -> FakeClient:
+def use_memory(monkeypatch, root):
     """Give a project an empty registry in memory."""
     client = FakeClient(root)
     monkeypatch.delenv(store.SERVER, raising=False)
@@ -173,7 +155,7 @@ def use_memory(monkeypatch: pytest.MonkeyPatch, root: Path) -> FakeClient:
     return client
 
 
-def log_model(client: FakeClient, experiment_id: str, encoder: Path, *_: object, run_id: str | None) -> str:
+def log_model(client, experiment_id, encoder, *_, run_id):
     """Lay an encoder's files where those of a logged model are; stands for `tracking._log_model`."""
     model_id = f"m-{next(client.ids)}"
     folder = Path(client.get_logged_model(model_id).artifact_location)
@@ -182,7 +164,7 @@ def log_model(client: FakeClient, experiment_id: str, encoder: Path, *_: object,
     return model_id
 
 
-def _found(records: dict[Any, Record], key: Any) -> Record:
+def _found(records, key):
     if key not in records:
         raise MlflowException(f"{key} not found", error_code=RESOURCE_DOES_NOT_EXIST)
     return records[key]

@@ -46,20 +46,6 @@ def said_once(root):
     return lines
 
 
-def killed_history(root, monkeypatch, *, after):
-    """List the history in a process that is killed after its first call of this method of the client."""
-    done = getattr(FakeClient, after)
-
-    def die(*arguments: object, **named: object) -> None:
-        done(*arguments, **named)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FakeClient, after, die)
-        with pytest.raises(KeyboardInterrupt):
-            history(root, "demo")
-
-
 def test_a_champion_moved_back_by_hand_stays_and_the_history_says_so(registered):
     assert promote(registered, "demo", MARGINS).promoted
     client = open_store(registered)
@@ -107,11 +93,28 @@ def test_an_alias_that_does_not_move_is_no_promotion(registered, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["create_run", "set_registered_model_alias", "set_terminated"])
-def test_a_kill_while_a_move_by_hand_is_written_down_leaves_no_trace(project, monkeypatch, call):
-    open_store(project).set_registered_model_alias(NAME, "champion", "1")
-    killed_history(project, monkeypatch, after=call)
-    assert decided(project)[3:] == [("moved by hand", "3", "1")]
-    assert aliases(project) == {"candidate": "3", "champion": "1", "previous": "3"}
+@pytest.mark.parametrize(
+    ("change", "decision", "left"),
+    [
+        (("set_registered_model_alias", "champion", "1"), ("moved by hand", "3", "1"), ("3", "1", "3")),
+        (("delete_model_version", "3"), ("removed by hand", "3", "2"), (None, "2", "1")),
+    ],
+)
+def test_a_kill_while_a_change_by_hand_is_recorded_leaves_no_trace(project, monkeypatch, call, change, decision, left):
+    method, *arguments = change
+    getattr(open_store(project), method)(NAME, *arguments)
+    done = getattr(FakeClient, call)
+
+    def die(*arguments: object, **named: object) -> None:
+        done(*arguments, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeClient, call, die)
+        with pytest.raises(KeyboardInterrupt):
+            history(project, "demo")
+    assert decided(project)[3:] == [decision]
+    assert tuple(map(aliases(project).get, ("candidate", "champion", "previous"))) == left
 
 
 def test_a_move_of_another_machine_is_not_taken_for_one_by_hand(registered, monkeypatch):
@@ -153,14 +156,6 @@ def test_a_champion_whose_predecessors_cannot_be_loaded_is_followed_by_the_start
     open_store(project).delete_model_version(NAME, "3")
     assert decided(project)[3:] == [("removed by hand", "3", "1")]
     assert aliases(project) == {"champion": "1"}
-
-
-@pytest.mark.parametrize("call", ["create_run", "set_registered_model_alias", "set_terminated"])
-def test_a_kill_while_a_removed_champion_is_replaced_leaves_no_trace(project, monkeypatch, call):
-    open_store(project).delete_model_version(NAME, "3")
-    killed_history(project, monkeypatch, after=call)
-    assert decided(project)[3:] == [("removed by hand", "3", "2")]
-    assert aliases(project) == {"champion": "2", "previous": "1"}
 
 
 def test_a_deleted_candidate_is_registered_again(registered, receipt, record):

@@ -163,13 +163,3 @@ def test_the_verdict_on_the_student_follows_its_teachers():
     )
     page = Retraining(corpora=[outcome]).to_markdown(page="here")
     assert "## calls: champion stays, new small champion" in page
-
-
-def test_a_memory_from_before_there_were_students_is_read(root):
-    remember(root, done())
-    path = root / "artifacts" / "retrained.json"
-    record = json.loads(path.read_text())
-    for outcome in record["corpora"]:
-        del outcome["small_promoted"], outcome["small_verdict"]
-    write_json(path, record)
-    assert done_before(root, "key", ["calls"]) is not None

@@ -107,9 +107,7 @@ class _Box:
         """Take the complete files of the corpus's folder."""
         for path in _no_files(self.inbox / self.corpus):
             self.say(f"{path} stays in place: it is {_kind(path)}; expected files in {self.inbox / self.corpus}")
-        # Earlier versions took files under names that were too long to import.
-        stuck = [path for path in self.taken() if _own_name(path.name, "") != path.name]
-        for path in [*_whole_files(self.inbox / self.corpus), *stuck]:
+        for path in _whole_files(self.inbox / self.corpus):
             if path.is_symlink():
                 self.say(f"{path} stays in place: it is a link; put the file itself there")
                 continue

@@ -127,7 +127,7 @@ def prune_old(corpora: list[str], rules: Prune) -> list[str]:
 
 @contextmanager
 def night(corpora: list[str] | None) -> Iterator[tuple[list[str], Operation, Retraining]]:
-    """Yield the corpora of a retraining, the settings of operation.yaml, and its result, which is told at the end.
+    """Yield the corpora of a retraining, the settings of operation.yaml, and its result, which is reported at the end.
 
     An error of the `with` block becomes a failure in the result. The lock of a killed process is free at once, and the
     next retraining tells of it.
