@@ -97,11 +97,13 @@ def _by_hand(client: MlflowClient, experiment_id: str, corpus: str) -> Decision 
     if champion and not after:
         # Nothing can replace it, so it stays; whoever loads it is told that its files are gone.
         return None
-    what = f"deleted the files of version {before}"
-    if not champion:
-        what = f"deleted the alias `{CHAMPION}`" if before in versions else f"deleted version {before}"
-        what = what if versions else "deleted or renamed the model"
-    reason = f"Somebody {what} in MLflow; noticed at this time. {consequence}"
+    if champion:
+        what = f"the files of version {before}"
+    elif before in versions:
+        what = f"the alias `{CHAMPION}`"
+    else:
+        what = f"version {before}" if versions else "or renamed the model"
+    reason = f"Somebody deleted {what} in MLflow; noticed at this time. {consequence}"
     return Decision(REMOVED, before, before, after, reason, time.time())
 
 
