@@ -49,8 +49,8 @@ def test_an_export_is_read_and_seen_where_fcntl_is_absent(calls, student_folder)
     assert "assignment.csv" in without(calls, "cluster", "calls.look", "-k", "2")
     without(calls, "explore", "calls.look", "--static", "page.html")
     assert (calls / "page.html").stat().st_size > 10_000
-    assert "48" in without(calls, "import", "calls.csv", "--name", "calls")
-    assert list((calls / "data" / "calls").glob("*.jsonl*"))
+    assert "48" in without(calls, "import", "calls.csv", "--output", "calls.jsonl")
+    assert (calls / "calls.jsonl").is_file()
 
 
 def test_windows_is_told_what_the_schedule_and_the_server_need(monkeypatch):
