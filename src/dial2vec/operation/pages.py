@@ -82,7 +82,7 @@ def prefect_environment(root: Path) -> dict[str, str]:
     address, own = _scheduled(root)
     named = os.environ.get(PREFECT_SERVER)
     variables = {
-        "PREFECT_HOME": str(root / ".prefect"),
+        "PREFECT_HOME": str(_own_home(root)),
         # Creating the database takes longer than the 20 seconds that Prefect allows its temporary server.
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         # Slots kept only in the server's memory would stay taken after it was killed.
@@ -100,6 +100,19 @@ def prefect_environment(root: Path) -> dict[str, str]:
     if (own and named in (None, "", address)) or not (named or address):
         variables |= dict.fromkeys(("PREFECT_SERVER_API_AUTH_STRING", PREFECT_PASSWORD), prefect_password(root))
     return variables
+
+
+def _own_home(root: Path) -> Path:
+    """Return Prefect's folder, closed to other accounts: its database holds verdicts and logs."""
+    home = root / ".prefect"
+    with write_errors(home):
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # SQLite gives its further files the permissions of the database; an empty file is a new one.
+        (home / "prefect.db").touch(mode=0o600)
+        for path in (home, *home.glob("prefect.db*")):
+            if path.stat().st_mode & 0o077:
+                path.chmod(0o700 if path == home else 0o600)
+    return home
 
 
 def _pages_without_version_2(root: Path) -> Path:

@@ -15,8 +15,15 @@ from conversations.reading import Export, read_export
 from conversations.recipe_text import recipe_text
 from conversations.redaction import COUNTRIES, Redactor, redact
 from conversations.result import ImportResult
-from conversations.summary import import_summary
-from conversations.writing import Places, masked_files, quarantine_known_ids, require_own, write_import
+from conversations.summary import import_summary, usable_dialogues
+from conversations.writing import (
+    Places,
+    masked_files,
+    quarantine_known_ids,
+    require_corpus,
+    require_own,
+    write_import,
+)
 from dial2vec.data.corpora import require_corpus
 from dial2vec.errors import CorpusError
 from dial2vec.files import checkout_lock
@@ -37,12 +44,14 @@ class Masks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """What an import shows besides its summary.
+    """What an import shows besides the numbers of dialogues.
 
+    :param texts: False shows no text, name or reason of an export, for a log that others may read.
     :param explain: True to show which field became what.
     :param recipe: File to write what was understood to, as a recipe; None writes none.
     """
 
+    texts: bool = True
     explain: bool = False
     recipe: Path | None = None
 
@@ -69,7 +78,7 @@ def import_export(
     :param root: Project folder.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
-    :param show: Things to show besides the summary.
+    :param show: Parts to show besides the numbers of dialogues.
     :param new_reading: True if the files may be read in another way than earlier ones of the corpus.
     :param dry_run: True to stop after the summary.
     :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
@@ -144,6 +153,9 @@ def present(
 
     :raises CorpusError: if the recipe would replace another file.
     """
+    if not show.texts:
+        say(f"{export.source.name}: {usable_dialogues(export.result)}")
+        return
     if show.explain:
         say(f"{explanation(export)}\n")
     say(f"{import_summary(export, redactor)}\n")

@@ -17,6 +17,7 @@ from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.evaluation import ENCODERS, TASKS
 from dial2vec.files import code_hash
 from dial2vec.operation.schedule.inbox import Arrival
+from dial2vec.operation.schedule.rehearsal import without_quotes
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import data_hash
 from dial2vec.registry.promotion import Verdict, verdict_sentence
@@ -91,7 +92,7 @@ class Retraining:
         for arrival in arrivals:
             name = f"{arrival.corpus}/{arrival.name}"
             if arrival.refused:
-                self.refused.append(f"{name}: {arrival.refused}")
+                self.refused.append(f"{name}: {without_quotes(arrival.refused)}")
                 continue
             self.imported.append(name)
             if arrival.set_aside:
