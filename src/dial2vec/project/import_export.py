@@ -125,10 +125,16 @@ def _say_what_is_next(result: ImportResult, places: Places, say: Callable[[str],
     say(f"Wrote {places.output.relative_to(places.root)}")
     if not places.redacted and (masked := masked_files(places)):
         say(f"Nothing is masked in it, unlike in {', '.join(masked)} of this corpus; import again with --redact")
+    look = f"dial2vec index data/{places.corpus} --output first"
+    if all(dialogue.n_speakers < 2 for dialogue in result.dialogues):
+        say("Nothing can be trained on it: each of its dialogues has one speaker only. If there are two, name their")
+        say("column with --speaker; else look at it without training:")
+        say(f"      {look}")
+        return
     trained = places.corpus in load_settings(places.root / "params.yaml").corpora
     step = "dial2vec run" if trained else f"put `corpora: [{places.corpus}]` into params.yaml, then `make run`"
     say(f"Next: {step}; or look at it without training:")
-    say(f"      dial2vec index data/{places.corpus} --output first")
+    say(f"      {look}")
 
 
 def _read_as_before(source: Path, kept: Sequence[KeptReading]) -> tuple[Export, bool]:
