@@ -25,8 +25,7 @@ from conversations.writing import Places
 from dial2vec.collection.collection_folder import MANIFEST
 from dial2vec.collection.forgetting import forget_in_collection, ids_in, map_or_table_holds, without_dialogues
 from dial2vec.config import parts_of
-from dial2vec.data.corpora.transcripts import LABELS, transcript_files
-from dial2vec.data.traces import holds, traces_of, without_dialogues
+from dial2vec.data.corpora.transcripts import LABELS
 from dial2vec.errors import CorpusError, did_you_mean
 from dial2vec.operation.traces import holds, traces_of
 from dial2vec.params import load_operation

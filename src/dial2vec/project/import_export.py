@@ -20,7 +20,6 @@ from conversations.writing import (
     Places,
     masked_files,
     quarantine_known_ids,
-    require_corpus,
     require_own,
     write_import,
 )
