@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from conversations.formats import bounds
+from conversations.formats import archives
 from conversations.options import Options
 from conversations.reading import read_export
 from dial2vec.errors import CorpusError
@@ -93,7 +93,7 @@ def test_a_member_cannot_leave_the_folder(tmp_path):
     ],
 )
 def test_an_archive_without_transcripts_or_out_of_bounds_is_refused(tmp_path, monkeypatch, members, message):
-    monkeypatch.setattr(bounds, "SMALL", 1 << 20)
+    monkeypatch.setattr(archives, "SMALL", 1 << 20)
     with pytest.raises(CorpusError, match=message):
         read_export(write_zip(tmp_path / "a.zip", members), Options())
 
@@ -222,8 +222,8 @@ def test_a_tar_archive_is_read_as_a_folder(tmp_path, name, mode):
 
 def test_a_damaged_or_useless_tar_archive_is_refused(tmp_path, monkeypatch):
     path = write_tar(tmp_path / "a.tgz", {"one.txt": CHAT})
-    monkeypatch.setattr(bounds, "SMALL", 10)
-    monkeypatch.setattr(bounds, "MOST_RATIO", 0.01)
+    monkeypatch.setattr(archives, "SMALL", 10)
+    monkeypatch.setattr(archives, "RATIO", 0.01)
     with pytest.raises(CorpusError, match=r"a\.tgz unpacks to over"):
         read_export(path, Options())
     monkeypatch.undo()

@@ -103,7 +103,7 @@ def test_names_that_lead_out_are_refused(tmp_path: Path):
 
 
 def test_tar_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dial2vec.data.corpora.source_files.MAX_UNPACKED", 5 << 20)
+    monkeypatch.setattr("conversations.formats.archives.MOST", 5 << 20)
     pack(tmp_path / "corpus", {"a.json": b"\0" * (8 << 20)}, form="tar.gz")
     with (
         pytest.raises(CorpusError, match="it unpacks to more than 5 MiB"),

@@ -63,22 +63,26 @@ def usable(
             if dialogue.dialogue_id in seen:
                 raise RecordError(f"the id {dialogue.dialogue_id!r} came before")
         except (RecordError, KeyError) as error:
-            reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
-            # JSON can hold half of a character, which cannot be written.
-            invalid = name(record)[:200].encode("utf-8", "replace").decode()
-            quarantine.append(Quarantined(origin, invalid, reason))
+            quarantine.append(refused(origin, name(record), error))
             continue
         seen.add(dialogue.dialogue_id)
         yield dialogue
 
 
-def at_least_one(dialogues: Iterable[Dialogue], error: CorpusError) -> Iterator[Dialogue]:
-    """Yield dialogues, and raise an error if there are none."""
+def refused(origin: Origin, name: str, error: RecordError | KeyError) -> Quarantined:
+    """Return the entry of the quarantine for an invalid record with its id, or ""."""
+    reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+    # JSON can hold half of a character, which cannot be written.
+    return Quarantined(origin, name[:200].encode("utf-8", "replace").decode(), reason)
+
+
+def at_least_one(dialogues: Iterable[Dialogue], error: CorpusError | None) -> Iterator[Dialogue]:
+    """Yield dialogues, and raise an error, if there is one, if there are no dialogues."""
     empty = True
     for dialogue in dialogues:
         empty = False
         yield dialogue
-    if empty:
+    if empty and error is not None:
         raise error
 
 
@@ -96,9 +100,25 @@ def expect(value: object, kind: type[Kind], name: str) -> Kind:
 def id_below(group: str, upstream: object, name: str) -> str:
     """Return `<group>/<upstream id>`, because upstream ids may be unique only within a split or a domain.
 
+    :param group: Beginning of the id; "" for none.
     :param name: Name of the upstream id in errors, such as `'dialogue_id'`.
     :raises RecordError: if the upstream id is no string or is blank.
     """
     if not expect(upstream, str, name).strip():
         raise RecordError(f"{name} is blank")
-    return f"{group}/{upstream}"
+    return f"{group}/{upstream}" if group else str(upstream)
+
+
+def known_id(group: str, content: object, key: str) -> str:
+    """Return `<group>/<upstream id>` of a record that may be no dialogue; "" if it has no id.
+
+    :param group: Beginning of the id; "" for none.
+    """
+    if not isinstance(content, dict) or key not in content:
+        return ""
+    return f"{group}/{content[key]}" if group else str(content[key])
+
+
+def literal(names: Iterable[str]) -> dict[str, str]:
+    """Return file name -> regular expression of that name."""
+    return {name: name.replace(".", r"\.") for name in names}
