@@ -16,7 +16,7 @@ from dial2vec.training.augmentation import PERTURBATIONS
 from dial2vec_papers.tables.cells import Cell
 from dial2vec_papers.tables.charts import draw_methods
 from dial2vec_papers.tables.paper_tables import TASK_HEADS, CellGroups, grouped, systems_of, table, write_texts
-from dial2vec_papers.tables.published import INTENTS
+from dial2vec_papers.tables.published import printed
 from dial2vec_papers.tables.systems import System, in_order, system_of
 from dial2vec_papers.tables.utterances import key_of_most
 from dial2vec_papers.tasks.intents import INTENT_SETS
@@ -152,7 +152,7 @@ def _intents(corpus: str, groups: CellGroups, data_key: str) -> str:
     rows = _rows(corpus, groups, data_key, [(key,) for key in keys])
     if not rows:
         return ""
-    for model, by_shots in INTENTS.items():
+    for model, by_shots in printed()["intents"].items():
         figures = [*by_shots[1], *by_shots.get(5, (math.nan,) * len(INTENT_SETS))]
         shown = [
             _over_seeds([figure]) + ("*" if data in NOT_COMPARABLE and not math.isnan(figure) else "")

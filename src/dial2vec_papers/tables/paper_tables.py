@@ -15,7 +15,7 @@ from conversations.files import atomic_path
 from dial2vec.evaluation import TASKS
 from dial2vec_papers.tables.cells import Cell
 from dial2vec_papers.tables.charts import draw_results
-from dial2vec_papers.tables.published import AGGREGATION, CORPORA, MODELS, SPEAKERS, published
+from dial2vec_papers.tables.published import printed, published
 from dial2vec_papers.tables.systems import ABLATIONS, ablated, in_order, is_table_row, recipe_of, system_of
 from dial2vec_papers.tables.ways import TITLES
 
@@ -117,7 +117,7 @@ def systems_of(corpus: str, groups: CellGroups) -> dict[str, list[Cell]]:
 def _only_published(systems: Iterable[str]) -> list[str]:
     """Return the models of the paper that correspond to no system."""
     ours = {system_of(system).published for system in systems}
-    return [model for model in MODELS if model not in ours]
+    return [model for model in printed()["models"] if model not in ours]
 
 
 def _number(value: float) -> str:
@@ -139,8 +139,8 @@ def paper_markdown(cells: Sequence[Cell]) -> str:
     parts = [_over_corpora(task, title, corpora, rows) for task, title in TASK_TITLES.items()]
     parts += [_tasks(corpus, rows) for corpus in corpora]
     parts += [_by_other_rules(corpus, rows) for corpus in corpora]
-    parts.append(_views("Single speakers (table 4)", ("first", "second", "both"), rows, SPEAKERS))
-    parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, AGGREGATION))
+    parts.append(_views("Single speakers (table 4)", ("first", "second", "both"), rows, printed()["speakers"]))
+    parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, printed()["aggregation"]))
     parts.append(_checkpoints(groups))
     trained = dict.fromkeys(corpus for corpus, _ in groups)
     parts += [_ablation(corpus, recipe, groups) for recipe in RECIPES for corpus in trained]
@@ -160,7 +160,7 @@ def _over_corpora(task: str, title: str, corpora: Sequence[str], groups: CellGro
         mine = [groups.get((corpus, system)) for corpus in corpora]
         points = [math.nan if group is None else figure(group, "both", task).mean for group in mine]
         rows.append([system_of(system).title, *map(_number, [*points, float(np.mean(points))])])
-    for model in MODELS if set(corpora) & set(CORPORA) else ():
+    for model in printed()["models"] if set(corpora) & set(printed()["corpora"]) else ():
         points = [published(model, corpus).get(task, math.nan) for corpus in corpora]
         if not np.isnan(points).all():
             rows.append([f"{model}, published", *map(_number, [*points, float(np.nanmean(points))])])
@@ -212,7 +212,7 @@ def _in_words(value: Figure) -> str:
 
 
 def _views(
-    title: str, views: Sequence[str], groups: CellGroups, reported: dict[str, dict[str, tuple[float, float, float]]]
+    title: str, views: Sequence[str], groups: CellGroups, reported: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> str:
     """Return a table of the views of the same encoders, as purity / Spearman / MAP."""
     rows = [

@@ -30,7 +30,7 @@ from dial2vec_papers.tasks.fine_tuning import TuningRecipe, fine_tune, pooled_ro
 from dial2vec_papers.tasks.kept_runs import KeptRuns, Runs, require_shots
 from dial2vec_papers.tasks.prototypes import require_option
 from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
-from dial2vec_papers.tasks.response_selection import TOP, draw_queries, select_responses
+from dial2vec_papers.tasks.response_selection import draw_queries, ranks_among, select_responses
 from dial2vec_papers.tasks.sources import AnswerLoss
 
 # Zhou et al. 2022, appendices B and C: 500 and 1,000 pairs. Five draws, the batch of 50 on each of two GPUs, the length
@@ -185,7 +185,7 @@ def _run(
             test,
             data="test",
             negatives=negatives,
-            top=[rank for rank in TOP if rank <= negatives],
+            top=ranks_among(negatives),
             turns=1,
             limit=limit,
             seed=seed,

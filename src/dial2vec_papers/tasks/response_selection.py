@@ -106,6 +106,11 @@ def select_responses(
     )
 
 
+def ranks_among(negatives: int) -> list[int]:
+    """Return the ranks of `TOP` that say something: one above the number of negatives is always reached."""
+    return [rank for rank in TOP if rank <= negatives]
+
+
 def check_ranking(top: Sequence[int], similarity: str) -> None:
     """Raise if a rank is below 1, or the similarity is unknown.
 

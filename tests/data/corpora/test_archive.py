@@ -1,5 +1,4 @@
 import contextlib
-import io
 import random
 import struct
 import tracemalloc
@@ -14,6 +13,7 @@ from dial2vec.data.corpora.archive import damage, open_archive, open_nested
 from dial2vec.data.corpora.file_corpus import CorpusFiles
 from dial2vec.data.corpora.source_files import bytes_of, lines_of
 from dial2vec.errors import CorpusError
+from tests.data.corpora.archives import zipped
 
 TEXT = "the quick brown fox jumps over the lazy dog, " * 40
 
@@ -47,9 +47,7 @@ def test_members_are_found_below_the_top_folder_in_the_order_of_their_names(fold
 def test_archives_without_one_top_folder_keep_their_paths_and_nothing_is_lost(
     tmp_path: Path, packed: list[str], found: list[str]
 ):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        for name in packed:
-            archive.writestr(name, name)
+    (tmp_path / "a.zip").write_bytes(zipped({name: name for name in packed}))
     with open_archive(tmp_path) as files:
         assert list(files) == found
 
@@ -90,9 +88,7 @@ def test_truncated_archive_is_refused_when_opened(folder: Path):
 
 def test_flipped_byte_is_found_when_the_member_is_read(folder: Path):
     path = folder / "whatever.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("top-main/a.txt", TEXT)
-    path.write_bytes(path.read_bytes().replace(b"quick", b"quack", 1))
+    path.write_bytes(zipped({"top-main/a.txt": TEXT}).replace(b"quick", b"quack", 1))
     assert damage(path) == "bad checksum in top-main/a.txt"
     with open_archive(folder) as files, pytest.raises(CorpusError, match=r"whatever.zip/top-main/a.txt is damaged"):
         bytes_of(files["a.txt"])
@@ -119,20 +115,9 @@ def test_random_damage_never_raises_anything_but_a_corpus_error(folder: Path):
                 bytes_of(file)
 
 
-def packed(names: dict[str, bytes], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", method) as archive:
-        for name, text in names.items():
-            # As ZipInfo would mend the name while it is made, it is set afterwards.
-            info = zipfile.ZipInfo("placeholder")
-            info.filename, info.compress_type = name, method
-            archive.writestr(info, text)
-    return content.getvalue()
-
-
 def test_what_macos_adds_is_no_file_and_of_one_name_the_least_deep_counts(folder: Path):
     names = ("a/b/data.json", "z/data.json", "__MACOSX/data.json", "__MACOSX/z/._data.json", "read.me")
-    (folder / "whatever.zip").write_bytes(packed({name: name.encode() for name in names}))
+    (folder / "whatever.zip").write_bytes(zipped({name: name.encode() for name in names}))
     with open_archive(folder) as files:
         assert list(files) == ["a/b/data.json", "read.me", "z/data.json"]
         found = CorpusFiles(files, folder, "there").by_name()
@@ -142,7 +127,7 @@ def test_what_macos_adds_is_no_file_and_of_one_name_the_least_deep_counts(folder
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "..\\x", "\\\\host\\x", "C:\\x", "c:x", "\\x"])
 def test_member_whose_name_leads_out_is_refused(folder: Path, name: str):
-    (folder / "whatever.zip").write_bytes(packed({"top/a.txt": b"a", name: b"x"}))
+    (folder / "whatever.zip").write_bytes(zipped({"top/a.txt": b"a", name: b"x"}))
     with pytest.raises(CorpusError) as raised, open_archive(folder):
         pass
     assert f"whatever.zip was not read: its member {name!r} names a place outside the archive." in str(raised.value)
@@ -152,14 +137,14 @@ def test_member_whose_name_leads_out_is_refused(folder: Path, name: str):
 
 @pytest.mark.parametrize("name", ["top/a..b.txt", "top/...", "top/sub:part.txt", "top/~"])
 def test_odd_but_harmless_names_are_read(folder: Path, name: str):
-    (folder / "whatever.zip").write_bytes(packed({name: b"x"}))
+    (folder / "whatever.zip").write_bytes(zipped({name: b"x"}))
     with open_archive(folder) as files:
         assert [file.address for file in files.values()] == [f"{folder}/whatever.zip/{name}"]
 
 
 def test_archive_that_unpacks_to_too_much_is_refused_unread(folder: Path, monkeypatch: pytest.MonkeyPatch):
     path = folder / "whatever.zip"
-    path.write_bytes(packed({"top/a": bytes(3 << 20), "top/b": bytes(3 << 20)}))
+    path.write_bytes(zipped({"top/a": bytes(3 << 20), "top/b": bytes(3 << 20)}, method=zipfile.ZIP_DEFLATED))
     monkeypatch.setattr(archives, "SMALL", 5 << 20)
     with pytest.raises(CorpusError, match=r"unpacks from 0.0 MiB to 6.0 MiB, expected at most 4,096.0 MiB and 200 tim"):
         open_archive(folder).__enter__()
@@ -170,8 +155,8 @@ def test_archive_that_unpacks_to_too_much_is_refused_unread(folder: Path, monkey
 
 
 def test_archive_within_the_archive_is_held_to_the_same_limits(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    bomb, out = packed({"a": bytes(6 << 20)}), packed({"/a": b"x"})
-    (folder / "whatever.zip").write_bytes(packed({"bomb.zip": bomb, "out.zip": out, "no.zip": b"x", "zero": bytes(99)}))
+    bomb, out = zipped({"a": bytes(6 << 20)}, method=zipfile.ZIP_DEFLATED), zipped({"/a": b"x"})
+    (folder / "whatever.zip").write_bytes(zipped({"bomb.zip": bomb, "out.zip": out, "no.zip": b"x", "zero": bytes(99)}))
     monkeypatch.setattr(archives, "SMALL", 5 << 20)
     with open_archive(folder) as inner:
         for name, message in {
@@ -188,7 +173,7 @@ def test_archive_within_the_archive_is_held_to_the_same_limits(folder: Path, mon
 
 def test_member_that_hides_its_size_is_never_unpacked_beyond_what_it_declares(folder: Path):
     path, true, false = folder / "whatever.zip", struct.pack("<I", 64 << 20), struct.pack("<I", 10)
-    path.write_bytes(packed({"top/a": bytes(64 << 20)}).replace(true, false))
+    path.write_bytes(zipped({"top/a": bytes(64 << 20)}, method=zipfile.ZIP_DEFLATED).replace(true, false))
     tracemalloc.start()
     with open_archive(folder) as files, pytest.raises(CorpusError, match=r"top/a is damaged \(Bad CRC-32"):
         bytes_of(files["a"])
@@ -197,14 +182,14 @@ def test_member_that_hides_its_size_is_never_unpacked_beyond_what_it_declares(fo
 
 
 def test_packing_methods_that_cannot_be_bounded_are_refused(folder: Path):
-    (folder / "whatever.zip").write_bytes(packed({"top/a": b"x"}, method=zipfile.ZIP_LZMA))
+    (folder / "whatever.zip").write_bytes(zipped({"top/a": b"x"}, method=zipfile.ZIP_LZMA))
     with pytest.raises(CorpusError, match=r"'top/a' is packed by method 14, expected none or deflate"):
         open_archive(folder).__enter__()
 
 
 def test_member_is_streamed_in_blocks_and_damage_is_named_when_it_is_met(folder: Path):
     text = f"{TEXT}\n".encode() * 40
-    content = packed({"top/a": text}, method=zipfile.ZIP_STORED).replace(b"lazy", b"hazy", 1)
+    content = zipped({"top/a": text}).replace(b"lazy", b"hazy", 1)
     (folder / "whatever.zip").write_bytes(content)
     with open_archive(folder) as files:
         lines = lines_of(files["a"])

@@ -1,5 +1,4 @@
 import io
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,13 +6,12 @@ import pytest
 
 from dial2vec.data.corpora.source_files import entries_of, open_zip
 from dial2vec.errors import CorpusError
+from tests.data.corpora.archives import zipped
 
 
 def stream(content: str | bytes, *, below: str = "") -> Iterator[tuple[str, Any]]:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("top/data.json", content)
-    with open_zip(packed, "corpus.zip", again="Remove the archive and run it again.") as [file]:
+    packed = zipped({"top/data.json": content})
+    with open_zip(io.BytesIO(packed), "corpus.zip", again="Remove the archive and run it again.") as [file]:
         yield from entries_of(file, below=below)
 
 

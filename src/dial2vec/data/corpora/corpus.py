@@ -12,6 +12,7 @@ from dial2vec.errors import CorpusError
 
 Splitting = Literal["official", "shuffled", "hashed", "joint"]
 Raw = TypeVar("Raw")
+Made = TypeVar("Made")
 Kind = TypeVar("Kind", dict[str, Any], list[Any], str)
 # Names of JSON's types in errors; any other type is a number.
 KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
@@ -51,37 +52,51 @@ def usable(
     name: Callable[[Raw], str],
     quarantine: list[Quarantined],
 ) -> Iterator[Dialogue]:
-    """Convert upstream records one by one; invalid records and repeated ids go to `quarantine`.
+    """Convert upstream records to dialogues one by one; invalid records and repeated ids go to `quarantine`.
 
     :param convert: Function to the form that `dialogue_from_record` takes; raises `RecordError` or `KeyError`.
     :param name: Function that returns the id of an invalid record, or "".
     """
     seen: set[str] = set()
+
+    def dialogue_of(record: Raw, origin: Origin) -> Dialogue:
+        dialogue = dialogue_from_record(convert(record), origin=origin)
+        if dialogue.dialogue_id in seen:
+            raise RecordError(f"the id {dialogue.dialogue_id!r} came before")
+        seen.add(dialogue.dialogue_id)
+        return dialogue
+
+    return converted(records, dialogue_of, name=name, quarantine=quarantine)
+
+
+def converted(
+    records: Iterable[tuple[Origin, Raw]],
+    convert: Callable[[Raw, Origin], Made],
+    *,
+    name: Callable[[Raw], str],
+    quarantine: list[Quarantined],
+) -> Iterator[Made]:
+    """Convert upstream records one by one; those for which `convert` raises go to `quarantine`.
+
+    :param convert: Function that raises `RecordError` or `KeyError` if a record is invalid.
+    :param name: Function that returns the id of an invalid record, or "".
+    """
     for origin, record in records:
         try:
-            dialogue = dialogue_from_record(convert(record), origin=origin)
-            if dialogue.dialogue_id in seen:
-                raise RecordError(f"the id {dialogue.dialogue_id!r} came before")
+            yield convert(record, origin)
         except (RecordError, KeyError) as error:
-            quarantine.append(refused(origin, name(record), error))
-            continue
-        seen.add(dialogue.dialogue_id)
-        yield dialogue
+            reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+            # JSON can hold half of a character, which cannot be written.
+            invalid = name(record)[:200].encode("utf-8", "replace").decode()
+            quarantine.append(Quarantined(origin, invalid, reason))
 
 
-def refused(origin: Origin, name: str, error: RecordError | KeyError) -> Quarantined:
-    """Return the entry of the quarantine for an invalid record with its id, or ""."""
-    reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
-    # JSON can hold half of a character, which cannot be written.
-    return Quarantined(origin, name[:200].encode("utf-8", "replace").decode(), reason)
-
-
-def at_least_one(dialogues: Iterable[Dialogue], error: CorpusError | None) -> Iterator[Dialogue]:
-    """Yield dialogues, and raise an error, if there is one, if there are no dialogues."""
+def at_least_one(found: Iterable[Made], error: CorpusError | None) -> Iterator[Made]:
+    """Yield what was found, and raise an error, unless it is None, if that is nothing."""
     empty = True
-    for dialogue in dialogues:
+    for one in found:
         empty = False
-        yield dialogue
+        yield one
     if empty and error is not None:
         raise error
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from conversations.dialogue import Dialogue, Origin, Quarantined, RecordError
+from conversations.dialogue import Dialogue, Origin, Quarantined
 from dial2vec.config import Read
 from dial2vec.data.corpora.archive import fetch_again, find_archive, open_archive
-from dial2vec.data.corpora.corpus import Splitting, at_least_one, known_id, refused, usable
+from dial2vec.data.corpora.corpus import Splitting, at_least_one, converted, known_id, usable
 from dial2vec.data.corpora.response_queries import ResponseQuery, query_from_record
 from dial2vec.data.corpora.source_files import SourceFile, matching_files, open_sources, records_of
 from dial2vec.errors import CorpusError
@@ -222,23 +222,12 @@ class CandidateCorpus(FileCorpus):
         :param split: "train", "dev" or "test"; not every corpus has candidates in train.
         :raises CorpusError: if a file is missing or damaged, or the split has no usable query.
         """
-        n_queries = 0
+
+        def query_of(record: Any, _: Origin) -> ResponseQuery:
+            return query_from_record(self.query(record))
+
         with self.opened(folder) as sources:
-            for query in _usable(self.query_records(sources, split), self.query, self.name, quarantine):
-                n_queries += 1
-                yield query
-        if not n_queries:
-            raise CorpusError(f"{split} of {folder.name} holds no context with candidates. Choose another split.")
-
-
-def _usable(
-    records: Iterator[Placed],
-    convert: Callable[[Any], dict[str, Any]],
-    name: Callable[[Any], str],
-    quarantine: list[Quarantined],
-) -> Iterator[ResponseQuery]:
-    for origin, record in records:
-        try:
-            yield query_from_record(convert(record))
-        except (RecordError, KeyError) as error:
-            quarantine.append(refused(origin, name(record), error))
+            records = self.query_records(sources, split)
+            queries = converted(records, query_of, name=self.name, quarantine=quarantine)
+            error = f"{split} of {folder.name} holds no context with candidates. Choose another split."
+            yield from at_least_one(queries, CorpusError(error))
