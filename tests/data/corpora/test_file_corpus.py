@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.data.corpora import CORPORA
 from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CandidateCorpus, FileCorpus
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora import CORPORA

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from conversations.dialogue import Dialogue, Quarantined
-from dial2vec.data.corpora import CORPORA
 from dial2vec_papers.corpora import CORPORA
 from tests.data.corpora.archives import read_corpus, zipped
 
