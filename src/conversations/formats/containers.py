@@ -74,9 +74,10 @@ class Unpacking:
             if self._table and not path.is_dir():
                 raise CorpusError(f"{path} has no tables (--table); expected a workbook or a database. Leave it out.")
             return path
-        folder = Path(self._folder.name) / str(len(self._shown))
+        # No name of a folder begins with that of another one.
+        folder = Path(self._folder.name) / f"{len(self._shown):06}"
         folder.mkdir()
-        self._shown[str(folder)] = str(path)
+        self._shown[str(folder)] = self.shown(str(path))
         unpack(path, folder, self._table)
         return folder
 

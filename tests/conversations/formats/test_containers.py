@@ -12,6 +12,7 @@ import pytest
 from conversations.formats import archives
 from conversations.options import Options
 from conversations.reading import read_export
+from conversations.summary import import_summary
 from dial2vec.errors import CorpusError
 
 CHAT = "Anna: Hello\nBo: Hi\n"
@@ -182,6 +183,15 @@ def test_a_readme_is_no_dialogue_and_an_archive_in_an_archive_is_read(tmp_path):
     assert turns(read_export(write_zip(tmp_path / "all.zip", {"chat.zip": inner}), Options())) == [
         [("Anna", "Hello"), ("Bo", "Hi")]
     ]
+
+
+def test_archives_among_the_files_of_an_archive_are_named_in_full(tmp_path):
+    inner = {f"chat-{n}.zip": write_zip(tmp_path / "in.zip", {"_chat.txt": CHAT}).read_bytes() for n in range(12)}
+    export = read_export(write_zip(tmp_path / "all.zip", inner), Options())
+    assert {str(path.relative_to(tmp_path)) for path in export.files} == {f"all.zip/{n}/_chat.txt" for n in inner}
+    assert import_summary(export, None).startswith("12 files (chat-0.zip/_chat.txt, ")
+    outer = write_zip(tmp_path / "outer.zip", {"all.zip": (tmp_path / "all.zip").read_bytes()})
+    assert import_summary(read_export(outer, Options()), None).startswith("12 files (all.zip/chat-0.zip/_chat.txt, ")
 
 
 def test_a_table_that_unpacks_to_gigabytes_is_refused_before_it_is_read(tmp_path):
