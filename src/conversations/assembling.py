@@ -40,7 +40,7 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
     lines: dict[str, int] = {}
     records = iter(records)
     first = list(islice(records, SAMPLE))
-    dates = [as_name(record.values.get("date")) for record in first]
+    dates = [as_name(record.values.get(columns.date or "")) for record in first]
     reading = reading_of([_times(record.values, columns) for record in first], dates)
     if reading.day_first is None:
         result.notes[AMBIGUOUS] = None
@@ -65,7 +65,7 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
             result.refuse(source, record.line, dialogue_id if not record.problem or record.values else "", reason)
             continue
         result.blank += blank
-        times = [*_times(record.values, columns), as_name(record.values.get("date"))]
+        times = [*_times(record.values, columns), as_name(record.values.get(columns.date or ""))]
         result.unread.update(unread(times))
         date, metadata = first_date(times, reading), columns.metadata_of(record.values)
         made, origin = len(result.dialogues), Origin(source, record.line)

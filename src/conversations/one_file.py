@@ -16,6 +16,7 @@ from conversations.by_recipe.recognising import (
     recipe_of_json,
     recipe_of_lines,
     recipe_of_records,
+    with_date,
     with_id,
     with_order,
     with_voices,
@@ -159,7 +160,8 @@ class FileReader:
         outlined = outline(path, encoding)
         if not options.turns and rows_below_names(outlined):
             return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
-        recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
+        named = [load_recipe(options.recipe)] if options.recipe not in (None, NO_RECIPE) else None
+        recognised = recipe_of_json(outlined, named) if named or self._looks_for_recipe() else None
         if not recognised and not options.turns:
             outlined = without_wrappers(outlined)
             recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
@@ -208,7 +210,15 @@ class FileReader:
         with open_text(self.path, encoding) as text:
             return recipe_of_lines("".join(islice(text, HEAD_LINES)))
 
+    def _require_no_column(self, form: str) -> None:
+        if self.options.named:
+            raise CorpusError(
+                f"{self.path} is read as {form}, which has no columns, and --{next(iter(self.options.named))} names "
+                "one. Leave it out, or give the format of the file by --format."
+            )
+
     def _read_lines(self, encoding: Encoding, recipe: Recipe) -> Description:
+        self._require_no_column("text")
         reader = LineReader(recipe, name=self.name, keep=self.options.keep)
         self._keep(KeptReading(recipe=recipe.name), fits=self._is_kept(recipe.name))
         with open_text(self.path, encoding) as text:
@@ -228,11 +238,7 @@ class FileReader:
         return Description("text", str(encoding), recipe=recipe.name, notes=notes)
 
     def _read_scripts(self, encoding: Encoding, form: str) -> Description:
-        if self.options.named:
-            raise CorpusError(
-                f"{self.path} is read as {form}, which has no columns, and --{next(iter(self.options.named))} names "
-                "one. Leave it out, or give the format of the file by --format."
-            )
+        self._require_no_column(form)
         self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
         scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
         columns = self._with_options(Columns(in_order=True))
@@ -306,15 +312,16 @@ class FileReader:
 
     def _record_reader(self, usable: list[dict[str, Any]]) -> RecordReader | None:
         """Return the reader of a recipe; None if the columns have to be guessed."""
-        options = self.options
+        options, recipe = self.options, None
         if options.recipe not in (None, NO_RECIPE):
-            self.recipe = load_recipe(options.recipe or "")
+            recipe = load_recipe(options.recipe or "")
         elif self._looks_for_recipe() and (recipe := recipe_of_records(usable)):
-            require_one_meaning(options, tuple(options.named), self.path)
-            recipe = with_voices(with_order(with_id(recipe, usable), usable), usable)
-            self.recipe = recipe.replaced(options)
-        if not self.recipe:
+            for completed in (with_id, with_order, with_date, with_voices):
+                recipe = completed(recipe, usable)
+        if not recipe:
             return None
+        require_one_meaning(options, tuple(options.named), self.path)
+        self.recipe = recipe.replaced(options, {name for values in usable for name in values})
         self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
         return RecordReader(self.recipe, name=self.name, keep=options.keep)
 
@@ -323,7 +330,8 @@ class FileReader:
     ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
         """Return first and all records in the form in which they are read, their columns, and notes."""
         names = list(dict.fromkeys(name for values in usable for name in values))
-        changes = {"a turn per column": turns_of_columns(names), "ids in objects": identifying(usable)}
+        changes = {"a turn per column": turns_of_columns(names), "ids in objects": None}
+        changes["ids in objects"] = None if self.options.dialogue_id else identifying(usable)
         changes |= {"turns by their sides": turns_by_side(usable)}
         changes |= {"speakers in texts": speakers_in_texts(usable)}
         changes |= {"a first message beside the others": opening(usable), "turns in objects": unfolding(usable)}

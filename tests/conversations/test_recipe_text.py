@@ -33,9 +33,34 @@ RECORDS = [
 ]
 
 
+# A message whose parts are objects, and options that name them by paths.
+SAID = [
+    {"from": {"user": {"name": name}}, "body": {"plain": text}, "meta": {"ts": f"2024-05-01T10:0{at}:00Z"}}
+    for at, (name, text) in enumerate([("Ana", "My card is lost"), ("Bo", "Which one?"), ("Ana", "The blue one.")])
+]
+PATHS = {"speaker": "from.user.name", "text": "body.plain", "time": "meta.ts"}
+CALL = {"call": {"id": "c1", "topic": "cards"}}
+OF_CALL = {"dialogue_id": "call.id", "labels": ("call.topic",)}
+DOTS = "call.id,from.name,body.text,meta.ts\n7,Ana,Hello there,2024-05-01 10:00\n7,Bo,Hi you,2024-05-01 10:01\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "options"),
     [
+        ("steps.json", json.dumps([CALL | {"steps": SAID}]), Options(turns="steps", **PATHS, **OF_CALL)),
+        (
+            "deep.json",
+            json.dumps({"data": {"calls": [CALL | {"steps": SAID}]}}),
+            Options(turns="steps", **PATHS, **OF_CALL),
+        ),
+        ("inner.jsonl", json.dumps(CALL | {"log": {"steps": SAID}}), Options(turns="log.steps", **PATHS, **OF_CALL)),
+        ("rows.jsonl", "".join(f"{json.dumps(CALL | said)}\n" for said in SAID), Options(**PATHS, **OF_CALL)),
+        (
+            "script.json",
+            json.dumps([CALL | {"doc": {"text": "Ana: Hi\nBo: Yes?"}}]),
+            Options(turns="doc.text", **OF_CALL),
+        ),
+        ("dots.csv", DOTS, Options(dialogue_id="call.id", speaker="from.name", text="body.text", time="meta.ts")),
         ("table.csv", TABLE, Options()),
         ("exchanges.csv", EXCHANGES, Options()),
         ("records.json", json.dumps(RECORDS), Options(turns="steps", speaker="party", text="words", dialogue_id="ref")),
@@ -48,8 +73,9 @@ def test_a_saved_recipe_reads_like_the_guess(tmp_path, name, text, options):
     export = read_export(tmp_path / name, Options(recipe=str(tmp_path / "mine.yaml")))
 
     def spoken(dialogues):
-        return [(dialogue.dialogue_id, dialogue.turns, dialogue.labels) for dialogue in dialogues]
+        return [(item.dialogue_id, item.turns, item.labels, item.date) for item in dialogues]
 
+    assert guessed.result.dialogues
     assert spoken(export.result.dialogues) == spoken(guessed.result.dialogues)
     assert export.result.left_out == guessed.result.left_out
 

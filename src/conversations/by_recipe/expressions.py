@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +20,15 @@ def compiled(text: str) -> Find:
     :raises jmespath.exceptions.JMESPathError: if the expression is broken.
     """
     return _function(jmespath.compile(text).parsed)
+
+
+# A path into nested values, as users name a column.
+PATH = re.compile(r"[\w$-]+(?:\[[^\]]*\]|\.[\w$-]+)+")
+
+
+def of_column(name: str) -> str:
+    """Return the expression that finds a column by its name, whatever characters the name has."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else json.dumps(name, ensure_ascii=False)
 
 
 def is_false(value: Any) -> bool:

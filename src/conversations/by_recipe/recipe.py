@@ -7,7 +7,7 @@ dialogue are: in records by JMESPath expressions, in lines of text by patterns w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from jmespath.exceptions import JMESPathError
 
-from conversations.by_recipe.expressions import compiled
+from conversations.by_recipe.expressions import PATH, compiled, of_column
 from conversations.errors import CorpusError, did_you_mean
 from conversations.options import KINDS, NamedColumns
 from conversations.values.cells import unpacked
@@ -205,18 +205,24 @@ class Recipe:
             (value := finder(values)) is False or value in (None, [], {}) for finder in self.has
         )
 
-    def replaced(self, options: NamedColumns) -> Recipe:
-        """Return the recipe with the user's own id, speaker, text and time in place of its own."""
-        given: dict[str, Any] = {
-            "id": options.dialogue_id,
-            "speaker": options.speaker,
-            "text": options.text,
-            "time": options.time,
-        }
+    def replaced(self, options: NamedColumns, columns: Collection[str]) -> Recipe:
+        """Return the recipe with the user's own id, speaker, text, labels and time in place of its own.
+
+        :param columns: Columns of the records: one of them that is named as the time of turns is their date.
+        """
+        time = "date" if self.turns and options.time in columns else "time"
+        given = {"id": options.dialogue_id, "speaker": options.speaker, "text": options.text, time: options.time}
+        found = {key: _named(name) for key, name in given.items() if name}
         if options.labels:
-            given["labels"] = options.labels[0] if len(options.labels) == 1 else f"[{', '.join(options.labels)}]"
-        finders: dict[str, Any] = {key: Finder(text) for key, text in given.items() if text}
+            names = [*map(_named, options.labels)]
+            found["labels"] = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+        finders: dict[str, Any] = {key: Finder(text) for key, text in found.items()}
         return replace(self, **finders)
+
+
+def _named(name: str) -> str:
+    """Return the expression for a column as users name it, which may be a path."""
+    return f"{of_column(name)} || {name}" if PATH.fullmatch(name) else of_column(name)
 
 
 @cache

@@ -19,7 +19,8 @@ from conversations.result import ImportResult
 from conversations.values.cells import as_labels, as_name, cell_text
 
 # Keys of the plain records.
-ID, SPEAKER, TEXT, TIME, LABELS, TURNS, METADATA = "id", "speaker", "text", "time", "labels", "turns", "metadata"
+ID, SPEAKER, TEXT, TIME, LABELS, TURNS = "id", "speaker", "text", "time", "labels", "turns"
+DATE, METADATA = "date", "metadata"
 # Keys of a recipe whose expressions use columns up: these are no metadata.
 USING = ("id", "turns", "speaker", "text", "time", "date", "labels", "skip", "people")
 PLAIN = (str, int, float, bool)
@@ -36,6 +37,7 @@ def columns_of(recipe: Recipe) -> Columns:
         speaker=SPEAKER,
         text=TEXT,
         time=TIME if recipe.time or recipe.lines or recipe.parts else None,
+        date=DATE,
         in_order=not (sorts(recipe) or recipe.parts),
         labels=(LABELS,) if recipe.labels else (),
         html=recipe.html and not recipe.lines,
@@ -70,7 +72,9 @@ class RecordReader:
         expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
         finders = (value for name in USING if (value := getattr(recipe, name)))
         branch = (recipe.branch.id, recipe.branch.parent, recipe.branch.last) if recipe.branch else ()
-        rules = (*(finder for _, finder in recipe.not_speech), *filter(None, branch))
+        # Of records with a list of turns, the rules are about the turns.
+        whole = recipe.turns is not None
+        rules = (*(rule for _, rule in recipe.not_speech if not whole or "_record" in rule.text), *filter(None, branch))
         self._used = {*recipe.decode, *(word for finder in (*finders, *rules) for word in _words(finder.text))}
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
@@ -102,7 +106,7 @@ class RecordReader:
                 plain[TURNS] = self._new(plain)
                 self.repeated += filled - len(plain[TURNS])
                 shared = {key: value for key, value in plain.items() if key != TURNS}
-                times = {TIME: plain["date"]}
+                times = {TIME: plain[DATE]}
                 yield from (
                     record._replace(values=shared | turn | ({} if turn[TIME] else times)) for turn in plain[TURNS]
                 )
@@ -148,12 +152,12 @@ class RecordReader:
         date, before = self._read.get(plain[ID], ("", []))
         if before and texts[: len(before)] == before:
             turns = turns[len(before) :]
-        elif before and before[: len(texts)] == texts and plain["date"] <= date:
+        elif before and before[: len(texts)] == texts and plain[DATE] <= date:
             # The newest part comes first.
             return []
         else:
             texts = before + texts
-        self._read[plain[ID]] = (plain["date"] or date, texts)
+        self._read[plain[ID]] = (plain[DATE] or date, texts)
         return turns
 
     def _plain(self, values: dict[str, Any], name: str) -> dict[str, Any]:
@@ -183,7 +187,7 @@ class RecordReader:
         date = recipe.date(values) if recipe.date else None
         # Turns that keep their order still tell when the dialogue began.
         times = (turn[TIME] for turn in turns if turn[TIME]) if not sorts(recipe) else iter(())
-        return plain | {TURNS: turns, "date": as_name(next(times, None)) or as_name(date)}
+        return plain | {TURNS: turns, DATE: as_name(next(times, None)) or as_name(date)}
 
     def _metadata(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the further plain values of a record, by key, and those of an object `metadata` in it."""

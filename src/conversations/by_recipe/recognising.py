@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from conversations.by_recipe.expressions import of_column
 from conversations.by_recipe.recipe import Finder, Recipe, known_recipes
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
-from conversations.guessing.evidence import changes, id_column, time_column
+from conversations.guessing.evidence import changes, date_column, id_column, time_column
 from conversations.guessing.exchanges import CLOSING
 from conversations.guessing.names import plain
 from conversations.guessing.unfolding import dialogue_object
@@ -70,6 +71,14 @@ def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     if not name or not changes(groups, name) or any(unread(map(as_name, (turn.get(name) for turn in turns)))):
         return recipe
     return replace(recipe, time=Finder(json.dumps(name)), order="time")
+
+
+def with_date(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe whose turns have no times with the date by its column's name, if its own finds nothing."""
+    if not recipe.turns or recipe.time or (recipe.date and any(map(recipe.date, sample))):
+        return recipe
+    name = date_column(sample, list(dict.fromkeys(name for values in sample for name in values)))
+    return replace(recipe, date=Finder(of_column(name))) if name else recipe
 
 
 def with_voices(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:

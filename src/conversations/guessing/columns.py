@@ -52,6 +52,7 @@ class Columns(NamedColumns):
     :param answer: Column of a bot's answer to the user's `text` in the same row.
     :param answer_first: True if the bot speaks before the user in each row.
     :param alternating: True if each row of an exchange has one side, so that rows without an id are one dialogue.
+    :param date: Column of a record's start, which counts if its turns have no time.
     :param day: Column of dates if `time` holds only clock times.
     :param opening: Column of an object that is the first turn, outside `turns`; `ITSELF` means the record.
     :param closing: Column of an answer that follows the `turns`: a text, a turn or a list of turns.
@@ -73,6 +74,7 @@ class Columns(NamedColumns):
     answer: str | None = None
     answer_first: bool = False
     alternating: bool = False
+    date: str | None = None
     day: str | None = None
     opening: str | None = None
     html: bool = False
@@ -98,6 +100,7 @@ class Columns(NamedColumns):
         pairs += [(self.turns, "turns"), (self.closing, "last turn")]
         pairs += [(name and inside + name, meaning) for name, meaning in self._of_turns()]
         pairs += [(inside + name, "sign of what nobody said") for name in self.not_speech.columns]
+        pairs += [(self.date, "start of the dialogue")]
         pairs += [(self.receiver, "receiver: with the speaker the dialogue id")]
         named = {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
         return named | dict.fromkeys(self.metadata, "metadata of the dialogue")
@@ -210,14 +213,18 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     inside = _names([turn for turn_list in lists for turn in turn_list])
     outside = [name for name in names if name != turns]
     require_one_meaning(options, IN_TURNS, path)
-    require_columns({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
-    require_columns({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
+    # A time beside the turns is that of the dialogue.
+    of_record = ("id", "label", "time") if not lists or options.time in set(outside) - set(inside) else ("id", "label")
+    of_turns = set(IN_TURNS) - set(of_record) if lists else ()
+    require_columns({k: v for k, v in options.named.items() if k in of_turns}, inside, path)
+    require_columns({k: v for k, v in options.named.items() if k in of_record}, outside, path)
     columns = Columns(
         dialogue_id=options.dialogue_id
         or evidence.id_column("id", sample, outside, repeating=False)
         or evidence.id_column("own id", sample, outside, repeating=False),
         labels=options.labels or _as_tuple(_label(sample, outside)),
         turns=turns,
+        date=options.time if "time" in of_record and options.time else evidence.date_column(sample, outside),
     )
     if not lists:
         return columns
@@ -246,7 +253,7 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
     """Return the columns of records with those that depend on speaker and text: time, day and other speakers."""
     speaker, text = columns.speaker or "", columns.text or ""
     turns = [turn for turn_list in lists for turn in turn_list]
-    time = options.time or evidence.time_column(lists, left)
+    time = evidence.time_column(lists, left) if options.time in (None, columns.date) else options.time
     html, html_notes = _markup(turns, text)
     rules = find_not_speech(lists, left, speaker=speaker, text=text, keep=options.keep)
     others = () if options.speaker else evidence.other_speakers(turns, left, speaker, text)
@@ -258,6 +265,7 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
         speaker_key=speaker_key(lists, speaker),
         not_speech=rules,
         time=time,
+        date=None if time else columns.date,
         day=day,
         html=html,
         notes=notes,

@@ -10,7 +10,7 @@ from conversations.guessing.exchanges import words_per_cell
 from conversations.guessing.names import NAMES, by_name, is_index, plain
 from conversations.guessing.voices import is_flag, side_columns
 from conversations.values.cells import as_name, cell_text
-from conversations.values.times import seconds
+from conversations.values.times import has_date, seconds
 
 Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
@@ -111,6 +111,15 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
     dates = (name for name in names if plain(name) in DATED and all(map(DATE.match, cells(sample, name))))
     counts = (name for name in names if plain(name) in COUNTERS and numbers(name) and orders(name) and counted(name))
     return best or next(dates, None) or next(counts, None)
+
+
+def date_column(sample: Values, names: list[str]) -> str | None:
+    """Return the column that tells when the dialogue of a record began."""
+
+    def dated(name: str) -> bool:
+        return mostly_filled(sample, name) and all(map(has_date, cells(sample[:MANY], name)))
+
+    return by_name("time", sorted(names, key="date".__ne__), dated)
 
 
 def day_column(sample: Values, names: list[str], time: str | None) -> str | None:
