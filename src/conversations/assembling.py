@@ -22,9 +22,9 @@ from conversations.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, Import
 from conversations.rows import oldest_first, text_of
 from conversations.values.cells import as_name, as_turn_list, cell_text
 from conversations.values.times import ClockReading, first_date, order, reading_of, unread
+from conversations.vocabulary import words
 
-# Names of programs that speak beside people in a transcript.
-SYSTEM = {"system", "system_message", "system_prompt", "system_notification"}
+SYSTEM = words("speech", "systems")
 # Number of first dialogues by which the order of day and month is found.
 SAMPLE = 2000
 

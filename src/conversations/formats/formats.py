@@ -22,6 +22,7 @@ from conversations.formats.vertical import has_vertical_rows
 from conversations.guessing.names import NAMES, by_name, known_names, plain
 from conversations.guessing.turns import holds_texts, inner_turns, is_turn, names_speaker
 from conversations.options import Options
+from conversations.vocabulary import words
 
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
@@ -43,9 +44,7 @@ CONTAINERS = (
     ".sqlite",
     ".sqlite3",
 )
-# Words in the names of what an interface says about a page of its answer.
-PAGE = {"page", "pages", "next", "previous", "prev", "paging", "pagination", "cursor", "offset", "limit", "count"}
-PAGE |= {"total", "has", "links", "meta", "ok", "success", "first", "last", "took", "timed"}
+PAGE = words("columns", "page")
 HEAD_LINES = 300
 JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
 READABLE = "a table, JSON, text, captions, a workbook or an archive of them"

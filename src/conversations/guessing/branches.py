@@ -9,23 +9,12 @@ from typing import Any
 from conversations.guessing.names import by_name, plain
 from conversations.guessing.turns import ASIDE, holds_turns, repeats_text
 from conversations.values.cells import as_name, cell_text
+from conversations.vocabulary import listed, words
 
 Values = Sequence[dict[str, Any]]
-OWN = ("id", "uuid", "message_id", "tweet_id", "comment_id", "post_id", "msg_id", "mid", "message_uuid")
-PARENTS = {
-    *("parent_id", "parent", "parent_message_uuid", "parent_message_id", "parent_uuid", "parent_comment_id"),
-    *(
-        "reply_to",
-        "in_reply_to",
-        "reply_to_id",
-        "in_reply_to_id",
-        "in_response_to",
-        "reply_to_message_id",
-        "replied_to",
-    ),
-    *("in_response_to_tweet_id", "in_reply_to_status_id", "reply_id", "quoted_message_id", "replying_to"),
-}
-MODELS = {"user", "human", "prompter", "assistant", "ai", "model", "gpt", "bot", "chatgpt", "system", "tool"}
+OWN = listed("columns", "own_ids")
+PARENTS = words("columns", "parents")
+MODELS = words("speakers", "models")
 
 
 def _links(turns: Values) -> tuple[str, str] | None:

@@ -11,29 +11,24 @@ from conversations.guessing.names import NAMES, by_name, is_index, plain
 from conversations.guessing.voices import is_flag, side_columns
 from conversations.values.cells import as_name, cell_text
 from conversations.values.times import has_date, seconds
+from conversations.vocabulary import listed, words
 
 Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
 # Number of texts from which on a column with few different ones holds no texts.
 MANY = 20
-RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", "recipient_id", "receiver_id", "to_id"}
+RECEIVERS = words("columns", "receivers")
 # Numbers, dates and clock times.
 NUMERIC = re.compile(r"[+-]?\d")
 DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
-# Columns of a message's version, as a number or as the time of its change, and of its id.
-VERSIONS = {"version", "revision", "rev", "edit_number", "message_version"}
-CHANGED = {"edited_at", "edited_on", "edit_time", "edited_time", "last_edited_at", "edit_timestamp", "edited_timestamp"}
-MESSAGES = {"id", "message_id", "msg_id", "comment_id", "post_id", "uuid", "guid"}
-# Ways of a message, seen from the owner of a phone.
-# Words in the names of columns of the other side.
-CONTACTS = {"contact", "phone", "number", "address", "recipient", "customer", "client", "handle", "msisdn", "partner"}
-WAYS = {"sent", "received", "in", "out", "incoming", "outgoing", "inbound", "outbound"}
-# Names of columns of times, if all their values are dates; "Data" is a date in Italian, Polish and Portuguese.
-DATED = {"data", "sent", "received", "posted", "submitted", "logged", "when", "at", "opened"}
-# Numbers of rows, which order turns if nothing else does.
-COUNTERS = {"id", "message_id", "msg_id", "row_id", "line_id", "number", "no", "nr", "", "line", "row", "order"}
-# Columns of a speaker that is no person.
-BOTS = ("bot_name", "bot_id")
+VERSIONS = words("columns", "versions")
+CHANGED = words("columns", "changed")
+MESSAGES = words("columns", "messages")
+CONTACTS = words("columns", "contacts")
+WAYS = words("speakers", "ways")
+DATED = words("columns", "dated")
+COUNTERS = words("columns", "counters")
+BOTS = listed("columns", "bots")
 
 
 def cells(sample: Values, name: str) -> list[str]:

@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from conversations.guessing.names import by_name, plain
+from conversations.vocabulary import words
 
-ASKER = {"user", "human", "customer", "client", "visitor", "caller", "patient"}
-ANSWERER = {"bot", "assistant", "agent", "ai", "chatbot", "gpt"}
-# They wait to be asked.
-ASSISTANTS = {"assistant", "ai", "chatbot", "gpt"}
-ASKED = {"question", "query", "prompt", "input", "request", "instruction"}
-ANSWERED = {"answer", "response", "output", "completion", "reply"}
-WORDS = {"message", "msg", "text", "content", "utterance", "says", "said"} | ASKED | ANSWERED
+ASKER = words("speakers", "askers")
+ANSWERER = words("speakers", "answerers")
+ASSISTANTS = words("speakers", "assistants")
+ASKED = words("columns", "asked")
+ANSWERED = words("columns", "answered")
+WORDS = words("columns", "said") | ASKED | ANSWERED
 SIDES = ASKER | ANSWERER
 # Signs at the end of a sentence, with which names do not end.
 ENDS = (".", "?", "!", "。", "？", "！", "…")
-# Columns of an answer that follows a list of messages.
-CLOSING = {*ANSWERED, "outputs", "responses", "completions", "generation", "final_answer", "assistant_response"}
+CLOSING = words("columns", "closing") | ANSWERED
 # Names of people have fewer words per cell, answers have more.
 WORDY = 3.0
 

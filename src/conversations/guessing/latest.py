@@ -5,27 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from conversations.guessing.exchanges import ANSWERED, ANSWERER, ASKER, CLOSING
+from conversations.guessing.exchanges import ANSWERER, ASKER, CLOSING
 from conversations.guessing.names import plain
 from conversations.values.cells import as_turn_list, cell_text
+from conversations.vocabulary import listed, words
 
 Values = dict[str, Any]
 SHOWN = 100
-LISTS = {"messages", "turns", "conversation", "conversations", "dialogue", "dialog", "memory", "context"}
-QUESTIONS = {
-    "query",
-    "question",
-    "input",
-    "prompt",
-    "user_input",
-    "user_message",
-    "user_query",
-    "message",
-    "user_prompt",
-}
-ANSWERS = CLOSING | ANSWERED | {"bot_response", "assistant_message", "assistant_reply", "ai_response", "model_response"}
-SPEAKERS = ("role", "type", "sender", "from", "speaker", "author")
-TEXTS = ("content", "message", "text", "value", "body")
+LISTS = words("columns", "histories")
+QUESTIONS = words("columns", "questions")
+ANSWERS = CLOSING | words("columns", "newest_answers")
+SPEAKERS = listed("columns", "history_speakers")
+TEXTS = listed("columns", "history_texts")
 
 
 def _turns(value: Any) -> list[Values] | None:

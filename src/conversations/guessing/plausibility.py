@@ -13,13 +13,10 @@ from conversations.guessing.names import NAMES, plain
 from conversations.guessing.naming import FIELDS
 from conversations.guessing.voices import LONG, side_columns, turn_takers, voices
 from conversations.values.cells import as_name, cell_text
+from conversations.vocabulary import words
 
 Values = Sequence[dict[str, Any]]
-# Names of columns that hold speakers and nothing else: such a column is believed.
-STRONG = {
-    *("speaker", "speaker_name", "participant", "author", "author_name", "sender", "sender_name", "role", "who"),
-    *("speaker_id", "sender_type", "author_type", "participant_name", "participant_role", "speaker_role", "from_name"),
-}
+STRONG = words("columns", "speakers_only")
 READINGS = 3
 # Words that name a part of a message, not a person.
 PARTS = FIELDS | set(NAMES["text"]) | set(NAMES["time"]) | {"label", "labels", "episode_done", "conversation", "size"}

@@ -11,61 +11,22 @@ from typing import Any
 from conversations.guessing.names import TURN_WORDS, plain
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_name, cell_text
+from conversations.vocabulary import by_word, listed, vocabulary, words
 
 Values = Sequence[dict[str, Any]]
-YES = "true 1 yes y t 1.0 ja sí si oui vrai wahr sim sì tak evet ano да истина はい 是 예 نعم כן"
-NO = "false 0 no n f 0.0 nein non faux falsch não nao nie hayır ne nee nej нет ложь いいえ 否 아니오 لا לא"
-TRUE, FALSE = set(YES.split()), set(NO.split())
+TRUE, FALSE = words("speech", "yes"), words("speech", "no")
 # Flags by name: the kind, and True if the flag marks what was said ("public").
-FLAGS: dict[str, tuple[str, bool]] = {
-    **dict.fromkeys(("public", "is_public", "visible_to_customer", "customer_visible"), ("note", True)),
-    **dict.fromkeys(("private", "is_private", "internal", "is_internal", "is_note", "note_flag"), ("note", False)),
-    **dict.fromkeys(("is_internal_note", "internal_note", "private_note", "whisper", "is_whisper"), ("note", False)),
-    **dict.fromkeys(("is_private_note", "internal_only", "staff_only", "agent_only", "hidden"), ("note", False)),
-    **dict.fromkeys(("deleted", "is_deleted", "removed", "is_removed", "message_deleted"), ("deleted", False)),
-    **dict.fromkeys(("deleted_flag", "is_unsent", "unsent", "is_revoked", "revoked", "is_hidden"), ("deleted", False)),
-    **dict.fromkeys(("is_thought", "thought", "is_thinking", "is_reasoning"), ("thought", False)),
-    **dict.fromkeys(("is_draft", "draft", "is_partial", "partial", "is_interim", "interim"), ("draft", False)),
-    **dict.fromkeys(("is_final", "final"), ("draft", True)),
-    **dict.fromkeys(("is_system", "is_system_message", "is_notification", "is_event", "is_notice"), ("notice", False)),
-    **dict.fromkeys(("is_superseded", "superseded", "is_old_version", "outdated"), ("edited", False)),
-    **dict.fromkeys(("is_tool", "is_tool_call", "is_tool_result"), ("tool", False)),
+FLAGS = {
+    name: (kind, way == "said")
+    for kind, ways in vocabulary("speech")["flags"].items()
+    for way, names in ways.items()
+    for name in names
 }
-# Times at which a message was deleted or replaced.
-MOMENTS = {
-    **dict.fromkeys(("deleted_at", "deleted_date", "deleted_on", "deletion_date", "removed_at"), "deleted"),
-    **dict.fromkeys(("superseded_at", "superseded_by", "replaced_by"), "edited"),
-}
-KIND_NAMES = {
-    *("type", "subtype", "sub_type", "kind", "event", "visibility", "scope", "channel", "via", "t", "role", "state"),
-    *("message_state", "message_status", "sender", "author", "audience", "format", "modality", "annotation", "status"),
-}
-KIND_ENDS = ("_type", "type_name", "_kind", "_subtype", "_visibility", "msgtype", "messagetype")
-# Words of a value by kind; the first kind with a matching word counts.
-KINDS = tuple(
-    (kind, frozenset(words.split()))
-    for kind, words in (
-        ("note", "note notes private whisper agents internal notiz nota staff hidden"),
-        ("deleted", "deleted removed revoked unsent retracted tombstone"),
-        ("draft", "draft drafts partial interim"),
-        ("thought", "thought thoughts thinking reasoning"),
-        ("tool", "tool tools function observation execution toolcall code"),
-        (
-            "notice",
-            "notice notification notifications join joined leave left service activity moment system assignment "
-            "assigned unassigned transfer transferred status reaction typing member membership info log topic "
-            "rename invite kick pinned call snoozed event closed reopened opened ended started rating csat uj ul "
-            "change action trigger lifecycle ping sysmsg redaction form",
-        ),
-    )
-)
-# Columns in which only these kinds count: a "status" or a "channel" is not about the kind of a row.
-ONLY = {
-    **dict.fromkeys(("channel", "via", "visibility", "scope", "audience", "format"), frozenset({"note"})),
-    **dict.fromkeys(("status", "state", "message_state", "message_status"), frozenset({"deleted", "draft"})),
-    **dict.fromkeys(("sender", "author", "role"), frozenset({"tool", "thought"})),
-}
-BLANK = {"", "nan", "none", "null", "nat", "false", "0"}
+MOMENTS = by_word("speech", "moments")
+KIND_NAMES, KIND_ENDS = words("speech", "columns"), listed("speech", "column_ends")
+KINDS = {kind: frozenset(known) for kind, known in vocabulary("speech")["kinds"].items()}
+ONLY = {name: rule["kinds"] for rule in vocabulary("speech")["only"] for name in rule["columns"]}
+BLANK = words("speech", "blank")
 # A text that is only the name of a file.
 FILE = re.compile(r"[^\s/]+\.(?:jpe?g|png|gif|mp[34]|opus|ogg|pdf|docx?|xlsx?|webp|mov|m4a|heic)")
 # Whole texts that messengers write themselves.
@@ -81,9 +42,7 @@ NOTICE = re.compile(
 )
 # Longest text of such a notice.
 NOTICE_LENGTH = 200
-PROGRAMS = {"tool": "tool", "function": "tool", "function_call": "tool", "observation": "tool", "tool_call": "tool"}
-PROGRAMS |= {"tool_result": "tool", "tool_response": "tool", "tool_use": "tool", "thought": "thought"}
-PROGRAMS |= {"thinking": "thought", "reasoning": "thought", "internal_note": "note", "private_note": "note"}
+PROGRAMS = by_word("speakers", "programs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +112,7 @@ def kind_of(name: str, value: str) -> str:
         return "" if value.lower() in BLANK else MOMENTS[bare]
     words = _words(value)
     only = ONLY.get(plain(name), ONLY.get(bare))
-    kind = next((kind for kind, known in KINDS if words & known and (only is None or kind in only)), "")
+    kind = next((kind for kind, known in KINDS.items() if words & known and (only is None or kind in only)), "")
     return kind if len(value) <= 60 else ""
 
 

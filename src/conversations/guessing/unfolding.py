@@ -11,15 +11,13 @@ from conversations.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, pl
 from conversations.guessing.turns import holds_turns
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_turn_list, cell_text, unpacked
+from conversations.vocabulary import listed, words
 
-# Keys of an object that may hold the rest of a turn: {"type": "human", "data": {"content": "Hi"}}.
-INNER = ("data", "message", "kwargs", "payload", "attributes")
+INNER = listed("columns", "inner")
 SHOWN = 100
-# Names of the first message of a ticket or a post, of its author, and of the list of replies to it.
-OPENINGS = {"description", "question", "problem", "initial_message", "first_message", "post", "inquiry", "enquiry"}
-OPENERS = {"requester", "reporter", "requester_name", "requester_email", "submitter", "customer", "customer_name"}
-OPENERS |= {"author", "opened_by", "asker", "op", "created_by", "user", "client", "customer_email", "from"}
-REPLIES = {"replies", "responses", "answers", "comments", "conversation", "conversations", "messages", "thread"}
+OPENINGS = words("columns", "openings")
+OPENERS = words("columns", "openers")
+REPLIES = words("columns", "replies")
 NUMBERED = re.compile(r"(?P<side>[^\W\d]+?)_?(?P<number>\d+)(?:_text|_message)?$")
 NUMBER_FIRST = re.compile(r"(?:turn|round|exchange|step)?_?(?P<number>\d+)_(?P<side>[^\W\d]+)$")
 # Who speaks in columns such as "prompt_1" and "response_1".
