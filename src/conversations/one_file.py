@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from pathlib import Path
@@ -47,23 +47,14 @@ from conversations.guessing.branches import branching
 from conversations.guessing.columns import ONE_DIALOGUE, Columns, find_columns
 from conversations.guessing.evidence import headings
 from conversations.guessing.further import further_columns
-from conversations.guessing.latest import latest
-from conversations.guessing.numbered import nesting
+from conversations.guessing.names import columns_in
 from conversations.guessing.refusals import require_one_meaning
-from conversations.guessing.restarts import Restarts, restarting, speakers_in_texts
-from conversations.guessing.unfolding import (
-    identifying,
-    opening,
-    turns_by_side,
-    turns_of_columns,
-    unfolding,
-    unquoting,
-)
+from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping, changed
 from conversations.kept import KeptReading, fitting
 from conversations.options import Options
 from conversations.progress import counted
 from conversations.result import AMBIGUOUS, ImportResult
-from conversations.rows import Groups, MergedCells, group_rows, merged_columns
+from conversations.rows import Groups, group_rows
 from conversations.selection import Selection
 
 # Number of first records by which columns are found; ids repeat among so many even if dialogues are mixed.
@@ -74,11 +65,6 @@ HEADINGS = "rows below the names of the columns that hold further headings are l
 NO_RECIPE = "none"
 # Readers of texts whose lines are rows, or columns of rows.
 ROWS = {"rows": read_vertical, "log": read_named_values}
-# Changes of records that a recipe cannot hold, before one is chosen.
-BESIDE_LISTS = {
-    "turns in numbered columns": nesting,
-    "the newest question and answer beside the messages before them": latest,
-}
 # Kind of the rows and turns that the user does not choose, among those left out.
 DROPPED = "dropped"
 
@@ -267,19 +253,21 @@ class FileReader:
             )
         self.first = usable[:EXPLAINED]
         every: Iterable[Record] = counted(chain(sample, rest), "rows")
-        usable, every = self._with_turns(usable, every)
-        reader = self._record_reader(usable)
+        reshaping = Reshaping(usable, every, self.options.named, self.name)
+        if self._looks_for_recipe():
+            reshaping.apply(BESIDE_LISTS)
+        reader = self._record_reader(reshaping)
         notes = description.notes
         before, read = self.result.rows, count()
         if reader:
-            every = (record for record, _ in zip(every, read, strict=False))
+            every = (record for record, _ in zip(reshaping.records, read, strict=False))
             every = reader.read(only_once(every, reader.recipe, self.result))
             columns = columns_of(reader.recipe)
             # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
-            if reader.recipe.id and not reader.recipe.turns and not any(map(reader.recipe.id, usable)):
+            if reader.recipe.id and not reader.recipe.turns and not any(map(reader.recipe.id, reshaping.sample)):
                 notes += (ONE_DIALOGUE,)
         else:
-            usable, every, columns, more = self._guessed(usable, every)
+            usable, every, columns, more = self._guessed(reshaping)
             notes += more
         columns = self._with_options(columns)
         if columns.turns:
@@ -296,66 +284,35 @@ class FileReader:
             if reader.skipped:
                 notes += (f"records without a dialogue are left out: {reader.skipped}",)
             return replace(description, recipe=reader.recipe.name, notes=notes + mending.notes())
-        names = dict.fromkeys(name for values in usable for name in values)
+        names = columns_in(usable)
         unused = tuple(name for name in names if name not in columns.meanings)
         return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + mending.notes())
 
-    def _with_turns(
-        self, usable: list[dict[str, Any]], records: Iterable[Record]
-    ) -> tuple[list[dict[str, Any]], Iterable[Record]]:
-        """Return first and all records with the turns in their lists that stand beside them, also for recipes."""
-        for how, find in BESIDE_LISTS.items() if self._looks_for_recipe() else ():
-            if change := find(usable):
-                self.changes.append(how)
-                usable, records = list(map(change, usable)), _changed(records, change)
-        return usable, records
-
-    def _record_reader(self, usable: list[dict[str, Any]]) -> RecordReader | None:
+    def _record_reader(self, reshaping: Reshaping) -> RecordReader | None:
         """Return the reader of a recipe; None if the columns have to be guessed."""
         options, recipe = self.options, None
         if options.recipe not in (None, NO_RECIPE):
             recipe = load_recipe(options.recipe or "")
-        elif self._looks_for_recipe() and (recipe := recipe_of_records(usable)):
+            reshaping.apply({name: STEPS[name] for name in recipe.reshape})
+        elif self._looks_for_recipe() and (recipe := recipe_of_records(reshaping.sample)):
             for completed in (with_id, with_order, with_date, with_voices):
-                recipe = completed(recipe, usable)
+                recipe = completed(recipe, reshaping.sample)
         if not recipe:
             return None
         require_one_meaning(options, tuple(options.named), self.path)
-        self.recipe = recipe.replaced(options, {name for values in usable for name in values})
+        self.recipe = recipe.replaced(options, {name for values in reshaping.sample for name in values})
         self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
         return RecordReader(self.recipe, name=self.name, keep=options.keep)
 
-    def _guessed(
-        self, usable: list[dict[str, Any]], records: Iterable[Record]
-    ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
+    def _guessed(self, reshaping: Reshaping) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
         """Return first and all records in the form in which they are read, their columns, and notes."""
-        names = list(dict.fromkeys(name for values in usable for name in values))
-        changes = {"a turn per column": turns_of_columns(names), "ids in objects": None}
-        changes["ids in objects"] = None if self.options.dialogue_id else identifying(usable)
-        changes |= {"turns by their sides": turns_by_side(usable)}
-        changes |= {"speakers in texts": speakers_in_texts(usable)}
-        changes |= {"a first message beside the others": opening(usable), "turns in objects": unfolding(usable)}
-        for how, change in (changes | {"texts in JSON": unquoting(usable)}).items():
-            if change is None:
-                continue
-            self.changes.append(how)
-            usable, records = list(map(change, usable)), _changed(records, change)
-        notes: tuple[str, ...] = ()
-        if merged := merged_columns(usable):
-            usable, records = list(map(MergedCells(merged), usable)), _changed(records, MergedCells(merged))
-            self.changes.append("merged cells")
-            notes = (f"{merged[0]!r} names a dialogue in its first row only: the rows below belong to it",)
-        if (numbers := restarting(usable)) and not self.options.named:
-            usable = list(map(Restarts(*numbers, self.name), usable))
-            records = _changed(records, Restarts(*numbers, self.name))
-            self.changes.append("dialogues by the numbers of their turns")
-            notes += (
-                f"a dialogue begins where {numbers[0]!r} is {numbers[1]} again; if not so, name its id with --id",
-            )
+        reshaping.apply(WITHOUT_RECIPE)
+        self.changes = reshaping.done
+        usable, records, notes = reshaping.sample, reshaping.records, reshaping.notes
         known = fitting(self.kept, usable)
         columns = known or find_columns(usable, self.options, self.path)
         if branch := branching(usable, columns.turns, self.result.left_out):
-            records = _changed(records, branch)
+            records = changed(records, branch)
         if above := headings(usable, columns.meanings) if not columns.turns else 0:
             records, usable = islice(records, above, None), usable[above:]
             columns = known or find_columns(usable, self.options, self.path)
@@ -388,7 +345,3 @@ class FileReader:
                 "or import it by hand with --new-reading."
             )
         self.kept_as = replace(reading, options=self.options)
-
-
-def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
-    return (record._replace(values=change(record.values)) for record in records)

@@ -34,13 +34,13 @@ def recipe_text(export: Export) -> str:
             f"{path} is a transcript of `Speaker: text` lines or captions, which need no recipe. Leave --save-recipe "
             "out."
         )
-    if file.reader.changes or columns.receiver:
-        how = ", ".join([*file.reader.changes, *(["pairs of people are dialogues"] if columns.receiver else [])])
-        raise CorpusError(
-            f"{path} was read in a way that a recipe cannot hold: {how}. Leave --save-recipe out; the next export of "
-            "this kind is read alike without it."
-        )
-    content = {"title": path.name, "source": "https://", **Written(columns, file.reader.selection.paths).keys()}
+    steps = {"reshape": file.reader.changes} if file.reader.changes else {}
+    content = {
+        "title": path.name,
+        "source": "https://",
+        **steps,
+        **Written(columns, file.reader.selection.paths).keys(),
+    }
     return HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
@@ -60,6 +60,9 @@ class Written:
         keys: dict[str, Any] = {"has": [name(column) for column in self._asked_for()]}
         ids = [name(column) for column in (columns.dialogue_id, columns.other_id) if column]
         keys |= {"id": " || ".join(ids)} if ids else {}
+        if columns.receiver:
+            ends = f"[{self._speaker()}, {name(columns.receiver)}]"
+            keys["id"] = f"join(', ', sort({ends}))"
         if columns.turns:
             first = "@" if columns.opening == ITSELF else name(columns.opening or "")
             parts = [first] if columns.opening is not None else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
@@ -15,7 +15,7 @@ from conversations.formats.markup import without_html
 from conversations.formats.records import Record
 from conversations.guessing.columns import Columns
 from conversations.guessing.evidence import age
-from conversations.guessing.names import by_name, is_index, plain
+from conversations.guessing.names import is_index
 from conversations.options import QUOTED
 from conversations.pauses import Row, accept_rows
 from conversations.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
@@ -236,45 +236,3 @@ def oldest_first(rows: list[Row], reading: ClockReading) -> list[Row]:
         return rows
     lines = [list(rows) for _, rows in groupby(rows, key=lambda row: row.line)]
     return list(chain.from_iterable(reversed(lines)))
-
-
-class MergedCells:
-    """Fills the cells below the id of a dialogue, which stands only in its first row, as merged cells are saved.
-
-    :param columns: Columns of the ids, and of the speakers if they are merged, too.
-    """
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self._columns = columns
-        self._last: dict[str, Any] = {}
-
-    def __call__(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return a row with the id of its dialogue."""
-        filled = {name: cell for name in self._columns if cell_text(cell := values.get(name)).strip()}
-        self._last |= filled
-        return values | self._last
-
-
-def merged_columns(sample: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the column whose ids stand only in the first row of each dialogue, and that of the speakers if it is such.
-
-    Speakers are merged where a row below has only a text.
-    """
-    names = [name for name in (sample[0] if sample else ()) if cell_text(sample[0][name])]
-    column = by_name("id", names, lambda name: not is_index(name))
-    # A message outside any thread has no "thread_ts" in Slack.
-    if (
-        column is None
-        or plain(column) == "thread_ts"
-        or any(column not in values or len(values) < 3 for values in sample)
-    ):
-        return []
-    ids = [text for values in sample if (text := cell_text(values[column]).strip())]
-    below = [values for values in sample if not cell_text(values[column]).strip()]
-    others = [name for name in names if name != column]
-    speaker, words = by_name("speaker", others), by_name("text", others)
-    alone = [values for values in below if sum(bool(cell_text(value).strip()) for value in values.values()) < 2]
-    merged = bool(speaker and words and speaker != words) and all(cell_text(v[words or ""]).strip() for v in alone)
-    if not (not alone or merged) or not len(set(ids)) == len(ids) <= len(below) or len(below) < 2:
-        return []
-    return [column, *([speaker] if alone and speaker else [])]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conversations.by_recipe.recipe import known_recipes
+from conversations.by_recipe.recipe import known_recipes, recipe_from
 from conversations.options import Options
 from conversations.reading import read_export
 from conversations.recipe_text import recipe_text
@@ -60,6 +60,10 @@ DOTS = "call.id,from.name,body.text,meta.ts\n7,Ana,Hello there,2024-05-01 10:00\
             json.dumps([CALL | {"doc": {"text": "Ana: Hi\nBo: Yes?"}}]),
             Options(turns="doc.text", **OF_CALL),
         ),
+        ("merged.csv", "call_id,speaker,text\n7,Ana,Hello you\n,Kim,Hi there\n,Ana,Bye now\n", Options()),
+        ("turns.csv", "ref,agent_1,user_1,agent_2,user_2\n7,Hello,Hi,Lost?,Yes\n8,Good day,Hi,So?,No\n", Options()),
+        ("restarts.csv", "turn,speaker,text\n1,Kim,Hello you\n2,Ann,My card\n1,Kim,Hi\n2,Bo,Is it paid\n", Options()),
+        ("pairs.csv", "from,to,text\nA,B,Hello you\nB,A,Hi there\nA,C,Bye now\nC,A,So long\n", Options()),
         ("dots.csv", DOTS, Options(dialogue_id="call.id", speaker="from.name", text="body.text", time="meta.ts")),
         ("table.csv", TABLE, Options()),
         ("exchanges.csv", EXCHANGES, Options()),
@@ -78,6 +82,11 @@ def test_a_saved_recipe_reads_like_the_guess(tmp_path, name, text, options):
     assert guessed.result.dialogues
     assert spoken(export.result.dialogues) == spoken(guessed.result.dialogues)
     assert export.result.left_out == guessed.result.left_out
+
+
+def test_an_unknown_step_is_refused():
+    with pytest.raises(CorpusError, match=r"unknown step 'merged cell' in reshape\. Did you mean 'merged cells'"):
+        recipe_from("{title: x, source: y, speaker: a, text: b, reshape: [merged cell]}", "x", where="x.yaml")
 
 
 def test_a_known_export_gives_the_file_of_its_recipe(tmp_path):

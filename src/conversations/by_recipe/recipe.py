@@ -19,6 +19,7 @@ from jmespath.exceptions import JMESPathError
 
 from conversations.by_recipe.expressions import PATH, compiled, of_column
 from conversations.errors import CorpusError, did_you_mean
+from conversations.guessing.reshaping import STEPS
 from conversations.options import KINDS, NamedColumns
 from conversations.values.cells import unpacked
 
@@ -123,6 +124,7 @@ class Recipe:
     :param rest: True if rows without an id are one dialogue, which has the name of the file.
     :param turns: List of turns in a record, or a text that holds them as lines.
     :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it.
+    :param reshape: Named steps by which records are reshaped before they are read (`guessing.reshaping.STEPS`).
     :param skip: Expression that is true for records without a dialogue, such as settings.
     :param branch: Order of a tree of messages.
     :param speaker: Speaker of a turn.
@@ -154,6 +156,7 @@ class Recipe:
     rest: bool = False
     turns: Finder | None = None
     parts: bool = False
+    reshape: tuple[str, ...] = ()
     skip: Finder | None = None
     branch: Branch | None = None
     speaker: Finder | None = None
@@ -288,6 +291,11 @@ def _checked(recipe: Recipe, where: str) -> Recipe:
         raise CorpusError(f"{where}: the recipe has no {missing}. Add what is missing (docs/recipes.md).")
     if wrong := {kind for kind, _ in recipe.not_speech + recipe.notices} - set(KINDS):
         raise CorpusError(f"{where}: unknown kind {min(wrong)!r} in not_speech; expected {', '.join(KINDS)}.")
+    for step in recipe.reshape:
+        if step not in STEPS:
+            raise CorpusError(
+                f"{where}: unknown step {step!r} in reshape.{did_you_mean(step, STEPS)} Expected: {', '.join(STEPS)}."
+            )
     if recipe.order not in (None, *ORDERS):
         raise CorpusError(f"{where}: unknown order {recipe.order!r}; expected {' or '.join(ORDERS)}.")
     return recipe
@@ -317,6 +325,7 @@ COMPILED: dict[str, Callable[[Any], Any]] = {
     ),
     "has": lambda texts: tuple(map(Finder, texts)),
     "decode": tuple,
+    "reshape": tuple,
     "branch": lambda named: Branch(**_finders(named)),
     "metadata": _finders,
     "side_files": tuple,

@@ -15,7 +15,7 @@ from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
 from conversations.guessing.evidence import changes, date_column, id_column, time_column
 from conversations.guessing.exchanges import CLOSING
-from conversations.guessing.names import plain
+from conversations.guessing.names import columns_in, plain
 from conversations.guessing.unfolding import dialogue_object
 from conversations.guessing.voices import voices
 from conversations.values.cells import as_name
@@ -46,7 +46,7 @@ def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     rows = not recipe.turns
     if recipe.branch or recipe.lines or (rows and not recipe.id) or any(recipe.id(v) for v in sample if recipe.id):
         return recipe
-    names = list(dict.fromkeys(name for values in sample for name in values))
+    names = columns_in(sample)
     name = id_column("id", sample, names, repeating=rows)
     name = name or (None if rows else id_column("own id", sample, names, repeating=False))
     if not name and (around := dialogue_object(sample)):
@@ -66,7 +66,7 @@ def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     turns = [turn for group in groups for turn in group]
     if recipe.time and any(map(recipe.time, turns)):
         return recipe
-    names = list(dict.fromkeys(name for turn in turns for name in turn))
+    names = columns_in(turns)
     name = time_column(groups, names)
     if not name or not changes(groups, name) or any(unread(map(as_name, (turn.get(name) for turn in turns)))):
         return recipe
@@ -77,7 +77,7 @@ def with_date(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     """Return a recipe whose turns have no times with the date by its column's name, if its own finds nothing."""
     if not recipe.turns or recipe.time or (recipe.date and any(map(recipe.date, sample))):
         return recipe
-    name = date_column(sample, list(dict.fromkeys(name for values in sample for name in values)))
+    name = date_column(sample, columns_in(sample))
     return replace(recipe, date=Finder(of_column(name))) if name else recipe
 
 

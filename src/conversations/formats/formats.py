@@ -19,7 +19,7 @@ from conversations.formats.records import BY_ID, below_ids, each_of, lists_in
 from conversations.formats.table_parts import has_ruled_table
 from conversations.formats.tables import DELIMITERS
 from conversations.formats.vertical import has_vertical_rows
-from conversations.guessing.names import NAMES, by_name, known_names, plain
+from conversations.guessing.names import NAMES, by_name, columns_in, known_names, plain
 from conversations.guessing.turns import holds_texts, inner_turns, is_turn, names_speaker
 from conversations.options import Options
 from conversations.vocabulary import words
@@ -207,7 +207,7 @@ def _as_deep(places: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _has_ids(objects: list[dict[str, Any]]) -> bool:
     """Return whether nearly all objects have the id of a dialogue."""
-    name = by_name("id", list(dict.fromkeys(name for item in objects for name in item)))
+    name = by_name("id", columns_in(objects))
     return name is not None and sum(item.get(name) not in ("", None) for item in objects) >= 0.9 * len(objects)
 
 

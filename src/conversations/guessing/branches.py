@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from conversations.guessing.names import by_name, plain
+from conversations.guessing.names import by_name, columns_in, plain
 from conversations.guessing.turns import ASIDE, holds_turns, repeats_text
 from conversations.values.cells import as_name, cell_text
 from conversations.vocabulary import listed, words
@@ -19,7 +19,7 @@ MODELS = words("speakers", "models")
 
 def _links(turns: Values) -> tuple[str, str] | None:
     """Return the keys of a message's id and of the one it answers."""
-    names = dict.fromkeys(name for turn in turns for name in turn)
+    names = columns_in(turns)
     own = next((name for known in OWN for name in names if plain(name) == known), None)
     parent = next((name for name in names if plain(name) in PARENTS), None)
     return (own, parent) if own and parent else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from conversations.guessing.exchanges import ANSWERER, ASKER, CLOSING
-from conversations.guessing.names import plain
+from conversations.guessing.names import columns_in, plain
 from conversations.values.cells import as_turn_list, cell_text
 from conversations.vocabulary import listed, words
 
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 def latest(sample: Sequence[Values]) -> Callable[[Values], Values] | None:
     """Return a function that puts the newest question and answer after the messages before them; None without such."""
     sample = sample[:SHOWN]
-    names = dict.fromkeys(name for values in sample for name in values)
+    names = columns_in(sample)
     history = next((name for name in names if _is_history(name) and any(_turns(v.get(name)) for v in sample)), "")
     before = "history" in plain(history).split("_")
     question = next((name for name in names if plain(name) in QUESTIONS and name != history), "")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from conversations.guessing.translations import in_english
 from conversations.vocabulary import listed, vocabulary, words
@@ -21,6 +22,11 @@ TIME_COMPANY = {*words("columns", "time_company"), *DIALOGUE_WORDS, *TURN_WORDS}
 TIME_AT = re.compile(r"(?:^|_)(?:sent|received|posted|created|started)_(?:at|on)$")
 TIME_UNIT = re.compile(r"_(?:ms|msec|millis|milliseconds|s|sec|secs|seconds|utc|gmt|local|iso|unix|unixtime|epoch)$")
 INDEX = re.compile(r"(?:^|_)(?:index|idx|sequence|seq|position)$")
+
+
+def columns_in(sample: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the columns of some records, in the order in which they come."""
+    return list(dict.fromkeys(name for values in sample for name in values))
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.errors import CorpusError
-from conversations.guessing.names import NAMES, plain
+from conversations.guessing.names import NAMES, columns_in, plain
 from conversations.guessing.naming import FIELDS
 from conversations.guessing.voices import LONG, side_columns, turn_takers, voices
 from conversations.values.cells import as_name, cell_text
@@ -95,7 +95,7 @@ def require_named(
     spoken = [values for values in sample if cell_text(values.get(text or "")).strip()]
     nameless = [values for values in spoken if not speaker_of(values)]
     if 2 * len(nameless) > len(spoken):
-        names = [name for name in dict.fromkeys(n for values in spoken for n in values) if name != speaker]
+        names = [name for name in columns_in(spoken) if name != speaker]
         raise CorpusError(
             f"{path}: column {speaker!r} names no speaker in {len(nameless)} of {len(spoken)} rows with a text; "
             f"expected a speaker in most. Name another column with --speaker COLUMN{closest([spoken], names, text)}, "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from conversations.guessing.exchanges import answers_first, side_of
-from conversations.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, plain
+from conversations.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, columns_in, plain
 from conversations.guessing.turns import holds_turns
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_turn_list, cell_text, unpacked
@@ -29,7 +29,7 @@ def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], di
 
     A column counts if most of its values are objects with a text, and with a speaker, a type or an inner object.
     """
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     if any(_mostly(sample, name, holds_turns) for name in names):
         return None
     # A row that has a text and a speaker of its own needs no other.
@@ -80,7 +80,7 @@ def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]]
 
     An object holds a text by the side that says it, or a question and its answer.
     """
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     column = next((name for name in names if by_name("turns", [name]) and _mostly(sample, name, _is_by_side)), None)
     lists = [as_turn_list(values.get(column or "")) or [] for values in sample[:SHOWN]]
     speakers = {speaker for turns in lists for turn in turns for speaker, _ in _texts_by_side(turn)}
@@ -125,7 +125,7 @@ def identifying(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], 
 
 def dialogue_object(sample: Sequence[dict[str, Any]]) -> str | None:
     """Return the column of objects that are named like a dialogue and have an id."""
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     return next((name for name in names if plain(name) in DIALOGUE_WORDS and _mostly(sample, name, _has_id)), None)
 
 
@@ -136,7 +136,7 @@ def _has_id(value: Any) -> bool:
 
 def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """Return a function that puts the text of a ticket or a post before its replies, if its names are others."""
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     text = next((name for name in names if plain(name) in OPENINGS), None)
     author = next((name for name in names if plain(name) in OPENERS), None)
     replies = next((name for name in names if plain(name) in REPLIES and _mostly(sample, name, holds_turns)), None)
@@ -163,7 +163,7 @@ def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict
 
 def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """Return a function that decodes texts that are JSON, `"Hi"` or `{"text": "Hi"}`; None if no column holds them."""
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     quoted = [name for name in names if all(map(_is_quoted, filled := _filled(sample, name))) and len(filled) > 1]
     wrapped = [name for name in names if by_name("text", [name]) and _mostly(sample, name, _is_wrapped)]
     if not quoted and not wrapped:
