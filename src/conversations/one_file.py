@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from conversations.assembling import from_records, from_scripts
-from conversations.by_recipe.recipe import Recipe, load_recipe
+from conversations.by_recipe.draft import drafted
+from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_of
 from conversations.by_recipe.recipe_lines import LineReader
-from conversations.by_recipe.recipe_records import RecordReader, columns_of, only_once
+from conversations.by_recipe.recipe_records import RecordReader, is_whole
 from conversations.by_recipe.recognising import (
     recipe_of_json,
     recipe_of_lines,
@@ -103,7 +104,7 @@ class FileReader:
     :param groups: Rows by dialogue, which may go on in other files.
     :param recipe: Recipe that was used; None if the columns were guessed.
     :param first: First records.
-    :param changes: Changes of rows before their columns were found, which a recipe cannot hold.
+    :param draft: Keys of the recipe that was drafted from guessed columns.
     :param kept_as: Reading for the next file of the corpus.
     """
 
@@ -115,7 +116,7 @@ class FileReader:
     groups: Groups = field(default_factory=dict)
     recipe: Recipe | None = None
     first: list[dict[str, Any]] = field(default_factory=list)
-    changes: list[str] = field(default_factory=list)
+    draft: dict[str, Any] = field(default_factory=dict)
     kept_as: KeptReading | None = None
 
     def __post_init__(self) -> None:
@@ -215,8 +216,7 @@ class FileReader:
                 f"or --recipe {NO_RECIPE} to guess."
             )
         self.recipe = recipe
-        columns = self._with_options(columns_of(recipe))
-        from_records(records, columns, source=str(self.path), name=self.name, result=self.result)
+        from_records(records, recipe, self.options, source=str(self.path), result=self.result)
         self.result.left_out.update(reader.left_out)
         if reader.ambiguous:
             self.result.notes[AMBIGUOUS] = None
@@ -227,8 +227,7 @@ class FileReader:
         self._require_no_column(form)
         self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
         scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
-        columns = self._with_options(Columns(in_order=True))
-        unused = from_scripts(scripts, columns, source=str(self.path), name=self.name, result=self.result)
+        unused = from_scripts(scripts, self.options, source=str(self.path), name=self.name, result=self.result)
         notes: tuple[str, ...] = ()
         if unused:
             notes += (
@@ -256,40 +255,40 @@ class FileReader:
         reshaping = Reshaping(usable, every, self.options.named, self.name)
         if self._looks_for_recipe():
             reshaping.apply(BESIDE_LISTS)
-        reader = self._record_reader(reshaping)
-        notes = description.notes
-        before, read = self.result.rows, count()
-        if reader:
-            every = (record for record, _ in zip(reshaping.records, read, strict=False))
-            every = reader.read(only_once(every, reader.recipe, self.result))
-            columns = columns_of(reader.recipe)
-            # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
-            if reader.recipe.id and not reader.recipe.turns and not any(map(reader.recipe.id, reshaping.sample)):
-                notes += (ONE_DIALOGUE,)
-        else:
-            usable, every, columns, more = self._guessed(reshaping)
-            notes += more
-        columns = self._with_options(columns)
-        if columns.turns:
-            from_records(every, columns, source=str(self.path), name=self.name, result=self.result)
-        else:
-            self.groups.update(group_rows(every, columns, source=str(self.path), name=self.name, result=self.result))
+        recipe, notes = self._known_recipe(reshaping), description.notes
+        columns: Columns | None = None
+        if recipe is None:
+            columns, more = self._guessed(reshaping)
+            self.draft = drafted(columns, steps=reshaping.done, paths=selection.paths)
+            recipe, notes = recipe_of(self.draft | {"title": "", "source": ""}, "", where=str(self.path)), notes + more
+        # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
+        elif recipe.id and not recipe.turns and not any(map(recipe.id, reshaping.sample)):
+            notes += (ONE_DIALOGUE,)
+        notes += self._assembled(reshaping.records, recipe)
         if selection.dropped:
             self.result.left_out[DROPPED] += selection.dropped
-        if reader:
-            # Rows that nobody said were read, too.
-            self.result.rows = before + next(read)
-            self.result.left_out.update(reader.left_out)
-            self.result.repeated += reader.repeated
-            if reader.skipped:
-                notes += (f"records without a dialogue are left out: {reader.skipped}",)
-            return replace(description, recipe=reader.recipe.name, notes=notes + mending.notes())
-        names = columns_in(usable)
-        unused = tuple(name for name in names if name not in columns.meanings)
+        if columns is None:
+            return replace(description, recipe=recipe.name, notes=notes + mending.notes())
+        unused = tuple(name for name in columns_in(reshaping.sample) if name not in columns.meanings)
         return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + mending.notes())
 
-    def _record_reader(self, reshaping: Reshaping) -> RecordReader | None:
-        """Return the reader of a recipe; None if the columns have to be guessed."""
+    def _assembled(self, records: Iterable[Record], recipe: Recipe) -> tuple[str, ...]:
+        """Read all records by a recipe, and return notes."""
+        reader = RecordReader(recipe, name=self.name, keep=self.options.keep)
+        before, plain = self.result.rows, reader.read(records)
+        if is_whole(recipe):
+            from_records(plain, recipe, self.options, source=str(self.path), result=self.result)
+        else:
+            source, name = str(self.path), self.name
+            self.groups.update(group_rows(plain, recipe, self.options, source=source, name=name, result=self.result))
+        # Rows that nobody said were read, too.
+        self.result.rows = before + reader.rows
+        self.result.left_out.update(reader.left_out)
+        self.result.repeated += reader.repeated
+        return (f"records without a dialogue are left out: {reader.skipped}",) if reader.skipped else ()
+
+    def _known_recipe(self, reshaping: Reshaping) -> Recipe | None:
+        """Return the recipe that the user names or that fits; None if the columns have to be guessed."""
         options, recipe = self.options, None
         if options.recipe not in (None, NO_RECIPE):
             recipe = load_recipe(options.recipe or "")
@@ -302,33 +301,25 @@ class FileReader:
         require_one_meaning(options, tuple(options.named), self.path)
         self.recipe = recipe.replaced(options, {name for values in reshaping.sample for name in values})
         self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
-        return RecordReader(self.recipe, name=self.name, keep=options.keep)
+        return self.recipe
 
-    def _guessed(self, reshaping: Reshaping) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
-        """Return first and all records in the form in which they are read, their columns, and notes."""
+    def _guessed(self, reshaping: Reshaping) -> tuple[Columns, tuple[str, ...]]:
+        """Return the columns of the records in the form in which they are read, and notes."""
         reshaping.apply(WITHOUT_RECIPE)
-        self.changes = reshaping.done
-        usable, records, notes = reshaping.sample, reshaping.records, reshaping.notes
+        usable, notes = reshaping.sample, reshaping.notes
         known = fitting(self.kept, usable)
         columns = known or find_columns(usable, self.options, self.path)
         if branch := branching(usable, columns.turns, self.result.left_out):
-            records = changed(records, branch)
+            reshaping.records = changed(reshaping.records, branch)
         if above := headings(usable, columns.meanings) if not columns.turns else 0:
-            records, usable = islice(records, above, None), usable[above:]
+            reshaping.records, reshaping.sample = islice(reshaping.records, above, None), usable[above:]
+            usable = reshaping.sample
             columns = known or find_columns(usable, self.options, self.path)
             notes += (f"{HEADINGS}: {above}",)
         if not known:
             columns = replace(columns, metadata=further_columns(usable, columns))
         self._keep(KeptReading(columns=columns), fits=known is not None)
-        return usable, records, columns, notes
-
-    def _with_options(self, columns: Columns) -> Columns:
-        """Return the columns with the options about notices, blank speakers, pauses and parts."""
-        options = self.options
-        rules = replace(columns.not_speech, keep=tuple(options.keep))
-        blank = options.blank_speaker or ""
-        changed = replace(columns, not_speech=rules, blank_speaker=blank, parts=options.parts)
-        return replace(changed, join=options.join, pause=options.pause)
+        return columns, notes
 
     def _is_kept(self, recipe: str) -> bool:
         return any(kept.recipe == recipe for kept in self.kept)

@@ -10,8 +10,7 @@ from typing import Any
 
 from jmespath.exceptions import JMESPathError
 
-from conversations.by_recipe.expressions import PATH
-from conversations.by_recipe.recipe import Finder
+from conversations.by_recipe.expressions import PATH, Finder
 from conversations.errors import CorpusError
 from conversations.formats.records import Record
 from conversations.options import Options

@@ -9,8 +9,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from conversations.by_recipe.expressions import of_column
-from conversations.by_recipe.recipe import Finder, Recipe, known_recipes
+from conversations.by_recipe.expressions import Finder, of_column
+from conversations.by_recipe.recipe import Recipe, known_recipes
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
 from conversations.guessing.evidence import changes, date_column, id_column, time_column

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from conversations.by_recipe.recipe import Finder
+from conversations.by_recipe.expressions import Finder
 from conversations.by_recipe.recognising import recipe_of_lines
 from conversations.errors import CorpusError
 from conversations.formats.captions import ARROW

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +32,6 @@ from conversations.values.cells import as_labels, as_name, as_turn_list, cell_te
 
 # Value of `Columns.opening` for the record itself: an e-mail has a text of its own and a list of replies.
 ITSELF = ""
-SEVERAL = re.compile(r"(labels|tags|topics|categories|domains|intents)$")
 IN_TURNS = ("speaker", "text", "time")
 GAPS = {"nan", "NaN", "None", "null", "NULL", "<NA>", "undefined"}
 ONE_DIALOGUE = "no column tells the dialogues apart: the whole file is one dialogue; if not so, name it with --id"
@@ -59,13 +57,9 @@ class Columns(NamedColumns):
     :param html: True if the texts are HTML.
     :param speaker_key: Key of the speaker's name in an object; "" takes the best known one.
     :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.
-    :param once: True if rows that are equal to the letter count once.
     :param versions: Columns of a message's id and version, if only the newest version of an edited message counts.
     :param not_speech: Rules for what nobody said.
     :param metadata: Further columns, which say something about the whole dialogue.
-    :param packed: Key of an object with the metadata; "" if `metadata` names columns.
-    :param blank_speaker: Speaker of the turns that name none; "" leaves them out.
-    :param in_order: True if turns keep their order, whatever their times are.
     :param notes: Sentences for the summary.
     """
 
@@ -81,13 +75,9 @@ class Columns(NamedColumns):
     closing: str | None = None
     speaker_key: str = ""
     receiver: str | None = None
-    once: bool = False
     versions: tuple[str, str] | None = None
     not_speech: NotSpeech = ALL_SAID
     metadata: tuple[str, ...] = ()
-    packed: str = ""
-    blank_speaker: str = ""
-    in_order: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -117,10 +107,8 @@ class Columns(NamedColumns):
         if self.speaker_key and isinstance(value, dict):
             value = value.get(self.speaker_key)
         name = as_name(value)
-        if name or not (self.other_speakers or self.blank_speaker):
-            return name
         others = (as_name(values.get(column)) for column in self.other_speakers)
-        return next(filter(None, others), self.blank_speaker)
+        return name or next(filter(None, others), "")
 
     def id_of(self, values: dict[str, Any]) -> str:
         """Return the id of a row's or record's dialogue; "" if it is blank."""
@@ -129,35 +117,6 @@ class Columns(NamedColumns):
             return ", ".join(sorted(ends)) if all(ends) else ""
         name = as_name(values.get(self.dialogue_id or ""))
         return name or (as_name(values.get(self.other_id)) if self.other_id else "")
-
-    @property
-    def has_ids(self) -> bool:
-        """Whether rows tell their dialogue."""
-        return bool(self.dialogue_id or self.receiver)
-
-    def opening_of(self, values: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the first turn of a record if it is outside the list of turns; otherwise None."""
-        turn = values if self.opening == ITSELF else values.get(self.opening or "")
-        return turn if isinstance(turn, dict) and self.opening is not None else None
-
-    def time_of(self, values: dict[str, Any]) -> str:
-        """Return the time of a row or a turn; "" if it has none."""
-        time = as_name(values.get(self.time)) if self.time else ""
-        return f"{as_name(values.get(self.day))} {time}".strip() if self.day else time
-
-    def metadata_of(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return what a row or record says about its dialogue, by key."""
-        if self.packed:
-            return dict(values.get(self.packed) or {})
-        return {name: value for name in self.metadata if (value := values.get(name)) not in (None, "")}
-
-    def labels_of(self, values: dict[str, Any]) -> list[str]:
-        """Return the labels in a row or record."""
-        return [
-            label
-            for name in self.labels
-            for label in as_labels(values.get(name), several=bool(SEVERAL.search(plain(name))))
-        ]
 
 
 def find_columns(sample: Values, options: Options, path: Path) -> Columns:
@@ -255,7 +214,7 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
     turns = [turn for turn_list in lists for turn in turn_list]
     time = evidence.time_column(lists, left) if options.time in (None, columns.date) else options.time
     html, html_notes = _markup(turns, text)
-    rules = find_not_speech(lists, left, speaker=speaker, text=text, keep=options.keep)
+    rules = find_not_speech(lists, left, speaker=speaker, text=text)
     others = () if options.speaker else evidence.other_speakers(turns, left, speaker, text)
     notes = (*columns.notes, *_order_note(lists, time), *html_notes)
     day = None if options.time else evidence.day_column(turns, left, time)
@@ -373,11 +332,10 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         other_id=by_name("time", names) if slack else None,
         other_speakers=others,
         speaker_key=speaker_key(groups, columns.speaker) if columns.speaker else "",
-        not_speech=find_not_speech(groups, left, speaker=columns.speaker, text=columns.text, keep=options.keep),
+        not_speech=find_not_speech(groups, left, speaker=columns.speaker, text=columns.text),
         labels=labels,
         html=html,
         receiver=receiver,
-        once=bool(columns.time and len(names) > 2),
         versions=None if "edited" in options.keep else evidence.versions(sample, left),
         notes=(*notes, *_order_note(groups, columns.time), *html_notes),
     )

@@ -34,7 +34,7 @@ def _is_plain(values: list[Any]) -> bool:
 
 
 def _groups(sample: Values, columns: Columns) -> list[Values]:
-    if not columns.has_ids:
+    if not (columns.dialogue_id or columns.receiver):
         return [[values] for values in sample] if columns.answer and not columns.alternating else [sample]
     groups: dict[str, list[dict[str, Any]]] = {}
     for values in sample:

@@ -21,6 +21,8 @@ TIME_WORDS = words("columns", "time")
 TIME_COMPANY = {*words("columns", "time_company"), *DIALOGUE_WORDS, *TURN_WORDS}
 TIME_AT = re.compile(r"(?:^|_)(?:sent|received|posted|created|started)_(?:at|on)$")
 TIME_UNIT = re.compile(r"_(?:ms|msec|millis|milliseconds|s|sec|secs|seconds|utc|gmt|local|iso|unix|unixtime|epoch)$")
+# Names of columns whose texts may hold several labels.
+SEVERAL = re.compile(r"(labels|tags|topics|categories|domains|intents)$")
 INDEX = re.compile(r"(?:^|_)(?:index|idx|sequence|seq|position)$")
 
 

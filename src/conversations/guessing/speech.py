@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -54,7 +54,6 @@ class NotSpeech:
     :param speakers: Speakers that are programs, with their kinds.
     :param inner: Column of texts that are objects with a type of their own; "" without such.
     :param keep: Kinds that count as speech.
-    :param seen: Column, value and kind of the values in the sample that mark what nobody said.
     """
 
     flags: tuple[tuple[str, str, bool], ...] = ()
@@ -62,7 +61,6 @@ class NotSpeech:
     speakers: tuple[tuple[str, str], ...] = ()
     inner: str = ""
     keep: tuple[str, ...] = ()
-    seen: tuple[tuple[str, str, str], ...] = ()
 
     def kind(self, values: dict[str, Any], speaker: str, text: str) -> str:
         """Return the kind of a turn that nobody said; "" if somebody said it."""
@@ -75,8 +73,7 @@ class NotSpeech:
             kind = next((kind for name, kind in self.speakers if name == speaker), "")
         if not kind and self.inner and isinstance(value := values.get(self.inner), dict):
             kind = kind_of("content_type", as_name(value.get("content_type") or value.get("type")))
-        if not kind and len(text) <= NOTICE_LENGTH:
-            kind = "notice" if NOTICE.fullmatch(text) else "media" if FILE.fullmatch(text) else ""
+        kind = kind or (kind_of_text(text) if text else "")
         return "" if kind in self.keep else kind
 
     @property
@@ -86,6 +83,17 @@ class NotSpeech:
 
 
 ALL_SAID = NotSpeech()
+
+
+def marks(columns: Sequence[str] = (), speakers: Mapping[str, str] | None = None, inner: str = "") -> NotSpeech:
+    """Return the rules that the names of columns tell, as recipes hold them.
+
+    :param speakers: Kinds of the speakers that are programs.
+    :param inner: Column of texts that are objects with a type of their own.
+    """
+    flags = tuple((name, *FLAGS[_bare(name)]) for name in columns if _bare(name) in FLAGS)
+    kinds = tuple(name for name in columns if _bare(name) not in FLAGS)
+    return NotSpeech(flags, kinds, tuple((speakers or {}).items()), inner)
 
 
 def _flagged(value: Any, speech: bool) -> bool:
@@ -99,9 +107,11 @@ def _words(value: str) -> frozenset[str]:
     return frozenset(plain(value).split("_"))
 
 
-def is_moment(name: str) -> bool:
-    """Return whether a column tells when a message was deleted or replaced."""
-    return _bare(name) in MOMENTS
+def kind_of_text(text: str) -> str:
+    """Return "notice" or "media" for a whole text that a messenger wrote itself; "" for any other."""
+    if len(text) > NOTICE_LENGTH:
+        return ""
+    return "notice" if NOTICE.fullmatch(text) else "media" if FILE.fullmatch(text) else ""
 
 
 @lru_cache(maxsize=4096)
@@ -117,7 +127,7 @@ def kind_of(name: str, value: str) -> str:
 
 
 def find_not_speech(
-    groups: Sequence[Values], names: Sequence[str], *, speaker: str | None, text: str | None, keep: Sequence[str]
+    groups: Sequence[Values], names: Sequence[str], *, speaker: str | None, text: str | None
 ) -> NotSpeech:
     """Return the rules for what nobody said.
 
@@ -134,22 +144,9 @@ def find_not_speech(
     return NotSpeech(
         flags=tuple(flags),
         kinds=tuple(kinds),
-        seen=_seen(spoken, [*(NotSpeech(flags=(rule,)) for rule in flags), *(NotSpeech(kinds=(n,)) for n in kinds)]),
         speakers=_programs(spoken, speaker),
         inner=text if any(isinstance(turn.get(text), dict) for group in groups for turn in group) else "",
-        keep=tuple(keep),
     )
-
-
-def _seen(groups: Sequence[Values], rules: Sequence[NotSpeech]) -> tuple[tuple[str, str, str], ...]:
-    """Return column, value and kind of all values by which some rule leaves a turn out."""
-    turns = [turn for group in groups for turn in group]
-    seen = (
-        (rule.columns[0], as_name(turn.get(rule.columns[0])), rule.kind(turn, "", ""))
-        for rule in rules
-        for turn in turns
-    )
-    return tuple(dict.fromkeys(triple for triple in seen if triple[2]))
 
 
 def _bare(name: str) -> str:
