@@ -301,6 +301,12 @@ def _checked(recipe: Recipe, where: str) -> Recipe:
             raise CorpusError(
                 f"{where}: unknown step {step!r} in reshape.{did_you_mean(step, STEPS)} Expected: {', '.join(STEPS)}."
             )
+    if len(recipe.versions) not in (0, 2):
+        raise CorpusError(
+            f"{where}: {len(recipe.versions)} expressions in versions; expected a message's id and version."
+        )
+    if recipe.parts not in (False, True, "new"):
+        raise CorpusError(f"{where}: unknown parts {recipe.parts!r}; expected true or new.")
     if recipe.order not in (None, *ORDERS):
         raise CorpusError(f"{where}: unknown order {recipe.order!r}; expected {' or '.join(ORDERS)}.")
     return recipe

@@ -29,21 +29,8 @@ ENDINGS = {
     **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".log": "text", ".cha": "text"},
     **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt", ".sbv": "srt"},
 }
-CONTAINERS = (
-    ".zip",
-    ".tar",
-    ".tgz",
-    ".xlsx",
-    ".xlsm",
-    ".xlsb",
-    ".xls",
-    ".ods",
-    ".docx",
-    ".odt",
-    ".db",
-    ".sqlite",
-    ".sqlite3",
-)
+ARCHIVES, WORKBOOKS = (".zip", ".tar", ".tgz"), (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+CONTAINERS = (*ARCHIVES, *WORKBOOKS, ".docx", ".odt", ".db", ".sqlite", ".sqlite3")
 PAGE = words("columns", "page")
 HEAD_LINES = 300
 JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
