@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from conversations.guessing.exchanges import words_per_cell
@@ -76,12 +76,17 @@ def id_column(meaning: str, sample: Values, names: list[str], *, repeating: bool
     return repeated or (None if repeating else by_name(meaning, names, fits))
 
 
-def groups_of(sample: Values, dialogue_id: str | None) -> list[Values]:
-    """Return the rows of each dialogue; all rows in one group if no column has ids."""
+def grouped(sample: Values, key: Callable[[dict[str, Any]], Any]) -> list[list[dict[str, Any]]]:
+    """Return the rows with one key together."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for values in sample:
-        groups.setdefault(as_name(values.get(dialogue_id)) if dialogue_id else "", []).append(values)
+        groups.setdefault(key(values), []).append(values)
     return list(groups.values())
+
+
+def groups_of(sample: Values, dialogue_id: str | None) -> list[list[dict[str, Any]]]:
+    """Return the rows of each dialogue; all rows in one group if no column has ids."""
+    return grouped(sample, lambda values: as_name(values.get(dialogue_id)) if dialogue_id else "")
 
 
 def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
