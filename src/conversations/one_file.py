@@ -44,13 +44,12 @@ from conversations.formats.tables import (
 )
 from conversations.formats.vertical import read_vertical
 from conversations.formats.wrappers import unwrapped, without_wrappers
-from conversations.guessing.branches import branching
 from conversations.guessing.columns import ONE_DIALOGUE, Columns, find_columns
 from conversations.guessing.evidence import headings
 from conversations.guessing.further import further_columns
 from conversations.guessing.names import columns_in
 from conversations.guessing.refusals import require_one_meaning
-from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping, changed
+from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping
 from conversations.kept import KeptReading, fitting
 from conversations.options import Options
 from conversations.progress import counted
@@ -309,8 +308,6 @@ class FileReader:
         usable, notes = reshaping.sample, reshaping.notes
         known = fitting(self.kept, usable)
         columns = known or find_columns(usable, self.options, self.path)
-        if branch := branching(usable, columns.turns, self.result.left_out):
-            reshaping.records = changed(reshaping.records, branch)
         if above := headings(usable, columns.meanings) if not columns.turns else 0:
             reshaping.records, reshaping.sample = islice(reshaping.records, above, None), usable[above:]
             usable = reshaping.sample

@@ -46,6 +46,18 @@ ANSWERED = {
     "log": [{"role": "user", "content": "Is it open?"}, {"role": "assistant", "content": "Yes."}],
     "response": "Until six.",
 }
+FORKS = {
+    "chat_ref": "c1",
+    "log": [
+        {"message_id": number, "parent_id": parent, "sender": sender, "text": text}
+        for number, parent, sender, text in [
+            ("1", "", "user", "Is it opn?"),
+            ("2", "1", "assistant", "Open what?"),
+            ("3", "1", "assistant", "Until six."),
+            ("4", "3", "user", "Thank you."),
+        ]
+    ],
+}
 # A message whose parts are objects, and options that name them by paths.
 SAID = [
     {"from": {"user": {"name": name}}, "body": {"plain": text}, "meta": {"ts": f"2024-05-01T10:0{at}:00Z"}}
@@ -76,6 +88,7 @@ DOTS = "call.id,from.name,body.text,meta.ts\n7,Ana,Hello there,2024-05-01 10:00\
         ("edited.csv", EDITED, Options()),
         ("clocks.csv", CLOCKS, Options()),
         ("answers.jsonl", json.dumps(ANSWERED), Options(recipe="none")),
+        ("forks.json", json.dumps([FORKS, FORKS | {"chat_ref": "c2"}]), Options(recipe="none")),
         ("merged.csv", "call_id,speaker,text\n7,Ana,Hello you\n,Kim,Hi there\n,Ana,Bye now\n", Options()),
         ("turns.csv", "ref,agent_1,user_1,agent_2,user_2\n7,Hello,Hi,Lost?,Yes\n8,Good day,Hi,So?,No\n", Options()),
         ("restarts.csv", "turn,speaker,text\n1,Kim,Hello you\n2,Ann,My card\n1,Kim,Hi\n2,Bo,Is it paid\n", Options()),

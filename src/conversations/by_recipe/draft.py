@@ -35,6 +35,7 @@ def drafted(columns: Columns, *, steps: Sequence[str] = (), paths: Collection[st
         "turns": name(columns.turns) if columns.turns else "",
         "first": "@" if columns.opening == ITSELF else name(columns.opening) if columns.opening else "",
         "last": name(columns.closing) if columns.closing else "",
+        "branch": dict(zip(("id", "parent"), map(name, columns.branch or ()), strict=False)),
         "speaker": "speaker" if plain else speaker,
         "text": "text" if plain else name(columns.text),
         "time": name(columns.time) if columns.time else "",

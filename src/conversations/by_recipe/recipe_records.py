@@ -323,7 +323,8 @@ class RecordReader:
             return elements
         by_id = {as_name(branch.id(element)): element for element in elements}
         parents = {name: as_name(branch.parent(element)) for name, element in by_id.items()}
-        if not any(parents.values()):
+        forks = any(count > 1 for name, count in Counter(parents.values()).items() if name)
+        if not any(parents.values()) or (self._drafted and not forks):
             return elements
         last = as_name(branch.last(values)) if branch.last else ""
         if last not in by_id:

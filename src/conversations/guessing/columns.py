@@ -11,7 +11,7 @@ from typing import Any
 from conversations.formats.markup import ENTITY, are_html, is_html
 from conversations.formats.plain_text import is_script
 from conversations.guessing import evidence
-from conversations.guessing.branches import nested, threads
+from conversations.guessing.branches import branching, nested, threads
 from conversations.guessing.evidence import Values
 from conversations.guessing.exchanges import CLOSING, alternate, answers_first, find_exchange
 from conversations.guessing.names import all_by_name, by_name, plain
@@ -56,6 +56,7 @@ class Columns(NamedColumns):
     :param closing: Column of an answer that follows the `turns`: a text, a turn or a list of turns.
     :param html: True if the texts are HTML.
     :param speaker_key: Key of the speaker's name in an object; "" takes the best known one.
+    :param branch: Keys of a message's id and of the one it answers, if a chat has branches: the newest one counts.
     :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.
     :param versions: Columns of a message's id and version, if only the newest version of an edited message counts.
     :param not_speech: Rules for what nobody said.
@@ -74,6 +75,7 @@ class Columns(NamedColumns):
     html: bool = False
     closing: str | None = None
     speaker_key: str = ""
+    branch: tuple[str, str] | None = None
     receiver: str | None = None
     versions: tuple[str, str] | None = None
     not_speech: NotSpeech = ALL_SAID
@@ -205,6 +207,7 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     more = [name for name in outside if any(_says_more(values, name, turns) for values in sample[:100])]
     notes = tuple(f"{name!r} holds turns too, which are not used; --turns {name} takes them instead" for name in more)
     columns = replace(columns, speaker=speaker, text=text, opening=opening, closing=closing, notes=notes)
+    columns = replace(columns, branch=branching(sample, turns))
     return _of_turns(columns, lists, [name for name in inside if name not in (text, speaker)], options)
 
 

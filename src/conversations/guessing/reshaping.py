@@ -82,11 +82,10 @@ class Reshaping:
             if change:
                 # Some changes count the rows that they saw: the first rows are read twice.
                 self.sample = list(map(copy(change), self.sample))
-                self.records = changed(self.records, copy(change))
+                self.records = _changed(self.records, copy(change))
                 self.done.append(name)
                 self.notes += getattr(change, "notes", ())
 
 
-def changed(records: Iterable[Record], change: Change) -> Iterator[Record]:
-    """Return the records with changed values."""
+def _changed(records: Iterable[Record], change: Change) -> Iterator[Record]:
     return (record._replace(values=change(record.values)) for record in records)
