@@ -34,9 +34,9 @@ from conversations.pauses import Row, accept_rows, turns_of
 from conversations.result import AMBIGUOUS, DAMAGED, UNORDERED, ImportResult, all_left_out
 from conversations.rows import oldest_first, text_of, unsaid
 from conversations.values.times import ClockReading, first_date, order, reading_of, unread
-from conversations.vocabulary import words
+from conversations.vocabulary import word_set
 
-SYSTEM = words("speech", "systems")
+SYSTEM = word_set("speech", "systems")
 # Number of first dialogues by which the order of day and month is found.
 SAMPLE = 2000
 

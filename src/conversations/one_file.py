@@ -10,7 +10,7 @@ from typing import Any
 
 from conversations.assembling import from_records, from_scripts
 from conversations.by_recipe.draft import drafted
-from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_of
+from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, is_whole
 from conversations.by_recipe.recognising import (
@@ -259,7 +259,10 @@ class FileReader:
         if recipe is None:
             columns, more = self._guessed(reshaping)
             self.draft = drafted(columns, steps=reshaping.done, paths=selection.paths)
-            recipe, notes = recipe_of(self.draft | {"title": "", "source": ""}, "", where=str(self.path)), notes + more
+            recipe, notes = (
+                recipe_from_keys(self.draft | {"title": "", "source": ""}, "", where=str(self.path)),
+                notes + more,
+            )
         # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
         elif recipe.id and not recipe.turns and not any(map(recipe.id, reshaping.sample)):
             notes += (ONE_DIALOGUE,)

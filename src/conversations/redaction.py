@@ -20,7 +20,7 @@ from conversations.errors import CorpusError, did_you_mean
 from conversations.guessing.names import plain
 from conversations.guessing.roles import is_role
 from conversations.result import ImportResult
-from conversations.vocabulary import by_word, words
+from conversations.vocabulary import by_word, word_set
 
 COUNTRIES = ("US", "GB")
 EMAIL = re.compile(r"[^\s@<>()\[\],;:\"]{1,64}@[^\s@<>()\[\],;:\"]{1,255}\.[^\W\d_]{2,24}")
@@ -38,7 +38,7 @@ WORD = re.compile(r"[^\W_]+")
 UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 # Last words of the keys of metadata whose values are masked whole, with the kind of the mask, and words after them.
 PERSONAL = by_word("columns", "personal")
-FOLLOWING = words("columns", "after_personal")
+FOLLOWING = word_set("columns", "after_personal")
 SHORTEST_PART = 3
 WIDEST_GAP = 3
 

@@ -61,14 +61,14 @@ class Finder:
 
 
 def _careful(find: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def found(value: Any) -> Any:
+    def find_or_none(value: Any) -> Any:
         try:
             return find(value)
         except (JMESPathError, TypeError, RecursionError):
             # A function meets another type than in the records that the recipe is for.
             return None
 
-    return found
+    return find_or_none
 
 
 def _function(node: dict[str, Any]) -> Find:

@@ -268,10 +268,10 @@ def recipe_from(text: str, name: str, *, where: str) -> Recipe:
         raise CorpusError(f"{where}:{line}: not valid YAML; expected a recipe (docs/recipes.md). Mend it.") from error
     if not isinstance(content, dict):
         raise CorpusError(f"{where}: no recipe; expected keys such as title, turns, speaker, text (docs/recipes.md).")
-    return recipe_of(content, name, where=where)
+    return recipe_from_keys(content, name, where=where)
 
 
-def recipe_of(content: dict[str, Any], name: str, *, where: str) -> Recipe:
+def recipe_from_keys(content: dict[str, Any], name: str, *, where: str) -> Recipe:
     """Return a recipe from its keys.
 
     :raises CorpusError: if a key is unknown, or an expression or a pattern is broken.

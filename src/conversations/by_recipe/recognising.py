@@ -13,7 +13,7 @@ from conversations.by_recipe.expressions import Finder, of_column
 from conversations.by_recipe.recipe import Recipe, known_recipes
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
-from conversations.guessing.evidence import changes, date_column, grouped, id_column, time_column
+from conversations.guessing.evidence import changes, date_column, id_column, rows_by, time_column
 from conversations.guessing.exchanges import CLOSING
 from conversations.guessing.names import columns_in, plain
 from conversations.guessing.unfolding import dialogue_object
@@ -99,7 +99,7 @@ def with_voices(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
 
 
 def _rows_by_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    return grouped(sample, lambda values: str(recipe.id(values)) if recipe.id else "")
+    return rows_by(sample, lambda values: str(recipe.id(values)) if recipe.id else "")
 
 
 def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:

@@ -22,7 +22,7 @@ from conversations.formats.vertical import has_vertical_rows
 from conversations.guessing.names import NAMES, by_name, columns_in, known_names, plain
 from conversations.guessing.turns import holds_texts, inner_turns, is_turn, names_speaker
 from conversations.options import Options
-from conversations.vocabulary import words
+from conversations.vocabulary import word_set
 
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
@@ -31,7 +31,7 @@ ENDINGS = {
 }
 ARCHIVES, WORKBOOKS = (".zip", ".tar", ".tgz"), (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 CONTAINERS = (*ARCHIVES, *WORKBOOKS, ".docx", ".odt", ".db", ".sqlite", ".sqlite3")
-PAGE = words("columns", "page")
+PAGE = word_set("columns", "page")
 HEAD_LINES = 300
 JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
 READABLE = "a table, JSON, text, captions, a workbook or an archive of them"

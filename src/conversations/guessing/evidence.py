@@ -11,23 +11,23 @@ from conversations.guessing.names import NAMES, by_name, is_index, plain
 from conversations.guessing.voices import is_flag, side_columns
 from conversations.values.cells import as_name, cell_text
 from conversations.values.times import has_date, seconds
-from conversations.vocabulary import listed, words
+from conversations.vocabulary import listed, word_set
 
 Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
 # Number of texts from which on a column with few different ones holds no texts.
 MANY = 20
-RECEIVERS = words("columns", "receivers")
+RECEIVERS = word_set("columns", "receivers")
 # Numbers, dates and clock times.
 NUMERIC = re.compile(r"[+-]?\d")
 DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
-VERSIONS = words("columns", "versions")
-CHANGED = words("columns", "changed")
-MESSAGES = words("columns", "messages")
-CONTACTS = words("columns", "contacts")
-WAYS = words("speakers", "ways")
-DATED = words("columns", "dated")
-COUNTERS = words("columns", "counters")
+VERSIONS = word_set("columns", "versions")
+CHANGED = word_set("columns", "changed")
+MESSAGES = word_set("columns", "messages")
+CONTACTS = word_set("columns", "contacts")
+WAYS = word_set("speakers", "ways")
+DATED = word_set("columns", "dated")
+COUNTERS = word_set("columns", "counters")
 BOTS = listed("columns", "bots")
 
 
@@ -76,7 +76,7 @@ def id_column(meaning: str, sample: Values, names: list[str], *, repeating: bool
     return repeated or (None if repeating else by_name(meaning, names, fits))
 
 
-def grouped(sample: Values, key: Callable[[dict[str, Any]], Any]) -> list[list[dict[str, Any]]]:
+def rows_by(sample: Values, key: Callable[[dict[str, Any]], Any]) -> list[list[dict[str, Any]]]:
     """Return the rows with one key together."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for values in sample:
@@ -86,7 +86,7 @@ def grouped(sample: Values, key: Callable[[dict[str, Any]], Any]) -> list[list[d
 
 def groups_of(sample: Values, dialogue_id: str | None) -> list[list[dict[str, Any]]]:
     """Return the rows of each dialogue; all rows in one group if no column has ids."""
-    return grouped(sample, lambda values: as_name(values.get(dialogue_id)) if dialogue_id else "")
+    return rows_by(sample, lambda values: as_name(values.get(dialogue_id)) if dialogue_id else "")
 
 
 def time_column(groups: Sequence[Values], names: list[str]) -> str | None:

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from conversations.guessing.names import by_name, plain
-from conversations.vocabulary import words
+from conversations.vocabulary import word_set
 
-ASKER = words("speakers", "askers")
-ANSWERER = words("speakers", "answerers")
-ASSISTANTS = words("speakers", "assistants")
-ASKED = words("columns", "asked")
-ANSWERED = words("columns", "answered")
-WORDS = words("columns", "said") | ASKED | ANSWERED
+ASKER = word_set("speakers", "askers")
+ANSWERER = word_set("speakers", "answerers")
+ASSISTANTS = word_set("speakers", "assistants")
+ASKED = word_set("columns", "asked")
+ANSWERED = word_set("columns", "answered")
+WORDS = word_set("columns", "said") | ASKED | ANSWERED
 SIDES = ASKER | ANSWERER
 # Signs at the end of a sentence, with which names do not end.
 ENDS = (".", "?", "!", "。", "？", "！", "…")
-CLOSING = words("columns", "closing") | ANSWERED
+CLOSING = word_set("columns", "closing") | ANSWERED
 # Names of people have fewer words per cell, answers have more.
 WORDY = 3.0
 

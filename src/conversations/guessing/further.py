@@ -36,4 +36,4 @@ def _is_plain(values: list[Any]) -> bool:
 def _groups(sample: Values, columns: Columns) -> Sequence[Values]:
     if not (columns.dialogue_id or columns.receiver):
         return [[values] for values in sample] if columns.answer and not columns.alternating else [sample]
-    return evidence.grouped(sample, columns.id_of)
+    return evidence.rows_by(sample, columns.id_of)

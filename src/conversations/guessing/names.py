@@ -9,16 +9,16 @@ from functools import lru_cache
 from typing import Any
 
 from conversations.guessing.translations import in_english
-from conversations.vocabulary import listed, vocabulary, words
+from conversations.vocabulary import listed, word_lists, word_set
 
 DIALOGUE_WORDS, TURN_WORDS = listed("columns", "dialogue"), listed("columns", "turn")
 # Names by their meaning, the better one first.
-NAMES = {meaning: tuple(names) for meaning, names in vocabulary("columns")["meanings"].items()}
+NAMES = {meaning: tuple(names) for meaning, names in word_lists("columns")["meanings"].items()}
 NAMES["id"] = *(word + end for end in listed("columns", "id_ends") for word in DIALOGUE_WORDS), *NAMES["id"]
 NAMES["order"] = *(word + end for word in TURN_WORDS for end in listed("columns", "order_ends")), *NAMES["order"]
-BARE = {*DIALOGUE_WORDS, *words("columns", "bare")}
-TIME_WORDS = words("columns", "time")
-TIME_COMPANY = {*words("columns", "time_company"), *DIALOGUE_WORDS, *TURN_WORDS}
+BARE = {*DIALOGUE_WORDS, *word_set("columns", "bare")}
+TIME_WORDS = word_set("columns", "time")
+TIME_COMPANY = {*word_set("columns", "time_company"), *DIALOGUE_WORDS, *TURN_WORDS}
 TIME_AT = re.compile(r"(?:^|_)(?:sent|received|posted|created|started)_(?:at|on)$")
 TIME_UNIT = re.compile(r"_(?:ms|msec|millis|milliseconds|s|sec|secs|seconds|utc|gmt|local|iso|unix|unixtime|epoch)$")
 # Names of columns whose texts may hold several labels.

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from conversations.guessing.names import DIALOGUE_WORDS, plain
 from conversations.guessing.roles import is_role
-from conversations.vocabulary import words
+from conversations.vocabulary import word_set
 
 Pair = tuple[str, str]
 # Up to three words before a colon, at the start of a sentence in a transcript on one line.
@@ -30,11 +30,11 @@ LABELLED = tuple(
 # Items of a list: "- **Colour:** brown", "2. Open: the door".
 LISTED = re.compile(r"\s*(?:[-•*]|\d{1,2}[.)])\s")
 COVERED = 0.8
-FIELD_WORDS = words("texts", "fields")
-FIELD_COMPANY = {*DIALOGUE_WORDS, *words("texts", "field_company")}
-SPEECH = words("texts", "speech")
-FIELDS = words("texts", "heads")
-REMARKS = words("texts", "remarks")
+FIELD_WORDS = word_set("texts", "fields")
+FIELD_COMPANY = {*DIALOGUE_WORDS, *word_set("texts", "field_company")}
+SPEECH = word_set("texts", "speech")
+FIELDS = word_set("texts", "heads")
+REMARKS = word_set("texts", "remarks")
 REMARK = re.compile(r"(?:step|option|point|item|schritt|punkt|paso|opción|étape|opção|passo)\s\d+", re.IGNORECASE)
 # Marks that programs put between the turns of a transcript on one line: "<br>", "<EOT>", "[SEP]", "||", ";", "\\n".
 BETWEEN = re.compile(

@@ -13,10 +13,10 @@ from conversations.guessing.names import NAMES, columns_in, plain
 from conversations.guessing.naming import FIELDS
 from conversations.guessing.voices import LONG, side_columns, turn_takers, voices
 from conversations.values.cells import as_name, cell_text
-from conversations.vocabulary import words
+from conversations.vocabulary import word_set
 
 Values = Sequence[dict[str, Any]]
-STRONG = words("columns", "speakers_only")
+STRONG = word_set("columns", "speakers_only")
 READINGS = 3
 # Words that name a part of a message, not a person.
 PARTS = FIELDS | set(NAMES["text"]) | set(NAMES["time"]) | {"label", "labels", "episode_done", "conversation", "size"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from conversations.vocabulary import words
+from conversations.vocabulary import word_set
 
-ROLES = words("speakers", "roles")
+ROLES = word_set("speakers", "roles")
 
 
 def is_role(name: str) -> bool:

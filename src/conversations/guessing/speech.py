@@ -11,22 +11,22 @@ from typing import Any
 from conversations.guessing.names import TURN_WORDS, plain
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_name, cell_text
-from conversations.vocabulary import by_word, listed, vocabulary, words
+from conversations.vocabulary import by_word, listed, word_lists, word_set
 
 Values = Sequence[dict[str, Any]]
-TRUE, FALSE = words("speech", "yes"), words("speech", "no")
+TRUE, FALSE = word_set("speech", "yes"), word_set("speech", "no")
 # Flags by name: the kind, and True if the flag marks what was said ("public").
 FLAGS = {
     name: (kind, way == "said")
-    for kind, ways in vocabulary("speech")["flags"].items()
+    for kind, ways in word_lists("speech")["flags"].items()
     for way, names in ways.items()
     for name in names
 }
 MOMENTS = by_word("speech", "moments")
-KIND_NAMES, KIND_ENDS = words("speech", "columns"), listed("speech", "column_ends")
-KINDS = {kind: frozenset(known) for kind, known in vocabulary("speech")["kinds"].items()}
-ONLY = {name: rule["kinds"] for rule in vocabulary("speech")["only"] for name in rule["columns"]}
-BLANK = words("speech", "blank")
+KIND_NAMES, KIND_ENDS = word_set("speech", "columns"), listed("speech", "column_ends")
+KINDS = {kind: frozenset(known) for kind, known in word_lists("speech")["kinds"].items()}
+ONLY = {name: rule["kinds"] for rule in word_lists("speech")["only"] for name in rule["columns"]}
+BLANK = word_set("speech", "blank")
 # A text that is only the name of a file.
 FILE = re.compile(r"[^\s/]+\.(?:jpe?g|png|gif|mp[34]|opus|ogg|pdf|docx?|xlsx?|webp|mov|m4a|heic)")
 # Whole texts that messengers write themselves.

@@ -7,10 +7,10 @@ from typing import Any
 from conversations.guessing.names import by_name, plain
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_name, as_turn_list, cell_text, unpacked
-from conversations.vocabulary import words
+from conversations.vocabulary import word_set
 
-ASIDE = words("columns", "aside")
-SIDE_NAMES = words("columns", "sides")
+ASIDE = word_set("columns", "aside")
+SIDE_NAMES = word_set("columns", "sides")
 
 
 def holds_texts(value: Any) -> bool:

@@ -11,13 +11,13 @@ from conversations.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, co
 from conversations.guessing.turns import holds_turns
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_turn_list, cell_text, unpacked
-from conversations.vocabulary import listed, words
+from conversations.vocabulary import listed, word_set
 
 INNER = listed("columns", "inner")
 SHOWN = 100
-OPENINGS = words("columns", "openings")
-OPENERS = words("columns", "openers")
-REPLIES = words("columns", "replies")
+OPENINGS = word_set("columns", "openings")
+OPENERS = word_set("columns", "openers")
+REPLIES = word_set("columns", "replies")
 NUMBERED = re.compile(r"(?P<side>[^\W\d]+?)_?(?P<number>\d+)(?:_text|_message)?$")
 NUMBER_FIRST = re.compile(r"(?:turn|round|exchange|step)?_?(?P<number>\d+)_(?P<side>[^\W\d]+)$")
 # Who speaks in columns such as "prompt_1" and "response_1".

@@ -11,12 +11,12 @@ from conversations.guessing.exchanges import WORDY, is_answer, words_per_cell
 from conversations.guessing.names import all_by_name, is_index, plain
 from conversations.guessing.translations import in_english
 from conversations.values.cells import as_name, cell_text
-from conversations.vocabulary import words
+from conversations.vocabulary import word_set
 
 Values = Sequence[dict[str, Any]]
-SIDES = words("speakers", "sides")
-PROGRAMS = words("speakers", "calls")
-QUALITIES = words("columns", "qualities")
+SIDES = word_set("speakers", "sides")
+PROGRAMS = word_set("speakers", "calls")
+QUALITIES = word_set("columns", "qualities")
 # Flags that tell the side of a turn.
 FLAG = re.compile(
     r"(?:is_|from_|by_|sent_by_|was_|)(?:from_)?(?:agent|me|bot|customer|user|client|inbound|outbound|incoming|outgoing"
@@ -25,7 +25,7 @@ FLAG = re.compile(
 FLAGGED = re.compile(r"(?:is|from|by|sent|was)_|inbound$|outbound$|incoming$|outgoing$")
 BOOLEANS = {"true", "false", "0", "1", "yes", "no", "t", "f", "y", "n"}
 ID = re.compile(r"(?:^|_)(?:id|sid|uuid|guid|key|user)$")
-NOTES = words("speakers", "notes")
+NOTES = word_set("speakers", "notes")
 # Number of turns of a dialogue from which on speakers are expected to come back.
 LONG = 4
 

@@ -9,17 +9,17 @@ from functools import cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from conversations.vocabulary import by_word, vocabulary, words
+from conversations.vocabulary import by_word, word_lists, word_set
 
 MARKS = re.compile("[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 def _marks(half: str) -> frozenset[str]:
-    return frozenset(unicodedata.normalize("NFKC", mark) for mark in words("times", half))
+    return frozenset(unicodedata.normalize("NFKC", mark) for mark in word_set("times", half))
 
 
 AM, PM, NOON = map(_marks, ("am", "pm", "noon"))
-CLOCK_WORDS = words("times", "after_clock")
+CLOCK_WORDS = word_set("times", "after_clock")
 ZONES = {name: int(hours) for name, hours in by_word("times", "zones").items()}
 WORD = r"(?P<month>[^\W\d_][^\s\d.,/():\-]*(?:\.[^\s\d.,/():\-]+)*)"
 YEAR_FIRST = re.compile(
@@ -52,7 +52,7 @@ DAY_CLOCK = re.compile(r"(?P<before>[^\d\s]*)\s?(?P<clock>\d{1,2}[:.]\d{2}(?:[:.
 @cache
 def month_numbers() -> dict[str, int]:
     """Return the number of a month by its name, in small letters and without points."""
-    return {name: at for at, names in enumerate(vocabulary("times")["months"], start=1) for name in names.split()}
+    return {name: at for at, names in enumerate(word_lists("times")["months"], start=1) for name in names.split()}
 
 
 def plain_time(text: str) -> str:
