@@ -196,7 +196,10 @@ class RecordReader:
         if recipe.versions:
             plain[VERSION] = tuple(as_name(find(values)) for find in recipe.versions)
         turn = self._turn(values)
-        return plain | turn if turn else {}
+        if not turn:
+            return {}
+        plain.update(turn)
+        return plain
 
     def _dialogue(self, values: dict[str, Any], name: str) -> dict[str, Any]:
         """Return id, turns and date of a record that holds a dialogue."""
@@ -222,13 +225,11 @@ class RecordReader:
 
     def _metadata(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the further plain values of a record, by key, and those of an object `metadata` in it."""
-        if self.recipe.metadata is not None:
-            further = ((key, finder(values)) for key, finder in self.recipe.metadata.items())
-        else:
-            packed = values.get(METADATA)
-            every = (packed if isinstance(packed, dict) else {}) | values
-            further = ((key, value) for key, value in every.items() if key not in self._used)
-        return {key: value for key, value in further if isinstance(value, PLAIN) and value != ""}
+        if (named := self.recipe.metadata) is not None:
+            return {key: value for key, finder in named.items() if _is_plain(value := finder.find(values))}
+        packed = values.get(METADATA)
+        every = (packed if isinstance(packed, dict) else {}) | values
+        return {key: value for key, value in every.items() if key not in self._used and _is_plain(value)}
 
     def _id(self, values: dict[str, Any], name: str) -> str:
         """Return the id of a dialogue; the name if none before it had an id."""
@@ -291,7 +292,8 @@ class RecordReader:
             speaker = recipe.speakers.get(speaker, speaker)
         if not speaker:
             speaker = next((kind for kind, finder in self._kept if finder(element)), "")
-        text = recipe.mended(cell_text(recipe.text.find(element))) if recipe.text else ""
+        text = cell_text(recipe.text.find(element)) if recipe.text else ""
+        text = recipe.mended(text) if recipe.replace else text
         if recipe.notices and (kind := recipe.kind_of(text)) and kind not in self._keep:
             self.left_out[kind] += 1
             return None
@@ -338,6 +340,10 @@ class RecordReader:
         if count := sum(bool(self.recipe.text and cell_text(self.recipe.text(element))) for element in other):
             self.left_out["edited"] += count
         return list(reversed(path.values()))
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, PLAIN) and value != ""
 
 
 def _is_true(value: Any) -> bool:
