@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_table_artifact
 
 from dial2vec.config import Settings
-from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
-from dial2vec.operation.schedule.temporary_server import start_temporary_server
+from dial2vec.operation.schedule.temporary_server import run_now
 from dial2vec.params import load_settings
 from dial2vec_papers.tables.cells import Cell, Place
 from dial2vec_papers.tables.grid import bring_splits, by_training, places, run_cells, write_all
@@ -75,10 +73,4 @@ def _row(done: Cell) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    try:
-        # Locked here, too: a second flow ends with one sentence before Prefect starts its server.
-        with checkout_lock(ROOT, "flow tables"):
-            start_temporary_server()
-            tables()
-    except Dial2vecError as error:
-        sys.exit(f"tables: {error}")
+    run_now(ROOT, tables)

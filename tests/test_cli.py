@@ -322,3 +322,11 @@ def test_turns_in_a_row_by_one_speaker_are_kept_unless_they_are_to_be_merged(run
     (tmp_path / "may.csv").write_text("call_id,speaker,text\nc,a,one\nc,a,two\nc,b,three\n")
     assert "turns        3" in run("import", "may.csv", "--name", "calls", "--dry-run").output
     assert "turns        2" in run("import", "may.csv", "--name", "calls", "--dry-run", "--merge-turns").output
+
+
+def test_an_import_of_one_side_only_recommends_no_training(run, tmp_path, versioned):
+    (tmp_path / "may.csv").write_text("call_id,speaker,text\nc,a,one\nc,a,two\nd,a,three\n")
+    done = run("import", "may.csv", "--name", "calls")
+    assert done.exit_code == 0, done.output
+    assert "Nothing can be trained on it: each of its dialogues has one speaker only." in done.output
+    assert "dial2vec run" not in done.output

@@ -79,8 +79,11 @@ def test_hooks_before_a_commit_run_the_commands_of_make_lint():
     commands = re.findall(r"^\t@?\$\(BIN\)/(.+)$", recipe, re.MULTILINE)
     (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert local["repo"] == "local"
-    assert [hook["entry"] for hook in local["hooks"]] == [f".venv/bin/{command}" for command in commands]
-    assert not any(hook["pass_filenames"] for hook in local["hooks"])
+    own = [hook for hook in local["hooks"] if hook["language"] == "system"]
+    assert [hook["entry"] for hook in own] == [f".venv/bin/{command}" for command in commands]
+    assert not any(hook["pass_filenames"] for hook in own)
+    others = [hook for hook in local["hooks"] if hook not in own]
+    assert all("==" in package for hook in others for package in hook["additional_dependencies"])
 
 
 @pytest.mark.parametrize("name", ["bug", "feature"])
@@ -148,3 +151,24 @@ def test_make_installs_nothing_without_a_hash_but_the_project():
     lines = [line.strip() for line in (ROOT / "Makefile").read_text().splitlines() if "$(PIP)" in line]
     assert [line for line in lines if "--require-hashes" not in line] == ["$(PIP) --editable ."]
     assert {name for line in lines for name in re.findall(r"requirements\S*", line)} == set(LOCKS)
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=[path.stem for path in WORKFLOWS])
+def test_a_workflow_pins_its_actions_may_only_read_and_calls_what_exists(path):
+    text = path.read_text()
+    used = [line.split("uses:")[1].strip() for line in text.splitlines() if "uses:" in line]
+    assert [use for use in used if not re.fullmatch(r"\./\S+|[\w/-]+@[0-9a-f]{40} # v[\d.]+", use)] == []
+    assert yaml.safe_load(text)["permissions"]["contents"] == "read"
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"run: make (\S+)", text)) <= set(targets)
+    assert all((ROOT / file).is_file() for file in re.findall(r"(\.(?:ci|github)/[\w/.]+)", text))
+
+
+def test_the_fast_tests_run_on_every_python_that_the_package_names():
+    matrix = yaml.safe_load((ROOT / ".github/workflows/test.yml").read_text())["jobs"]["fast"]["strategy"]["matrix"]
+    named = {line.rpartition(" ")[2] for line in project()["classifiers"] if re.search(r":: 3\.\d+$", line)}
+    assert named <= set(matrix["python"])
+    assert min(named) == project()["requires-python"].removeprefix(">=")

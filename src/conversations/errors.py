@@ -40,7 +40,8 @@ def described(value: object) -> str:
     if isinstance(value, bool | int | float):
         return f"{'a boolean' if isinstance(value, bool) else 'a number'} ({json.dumps(value)})"
     if isinstance(value, str):
-        return f"the string {value[:40]!r}"
+        # The text of a dialogue belongs in no error, because errors go to logs.
+        return f"the string {value!r}" if len(value) <= 40 else f"a string of {len(value)} characters"
     if isinstance(value, dict):
         return f"an object with {described_keys(value)}"
     return "a list"

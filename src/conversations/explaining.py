@@ -44,8 +44,8 @@ def _how(recipe: Recipe | None) -> Iterator[str]:
         return
     yield f"  read by the recipe {recipe.name}: {recipe.title} ({recipe.source})"
     for key, meaning in MEANINGS.items():
-        if finder := getattr(recipe, key):
-            yield f"    {meaning:<26}{finder.text}"
+        finders = [finder for finder, _ in recipe.labels] if key == "labels" else [getattr(recipe, key)]
+        yield from (f"    {meaning:<26}{finder.text}" for finder in finders if finder)
     for kind, finder in recipe.not_speech:
         yield f"    {'left out, ' + kind:<26}{finder.text}"
     if recipe.lines:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +88,13 @@ def _from_record(record: dict[str, Any], folder: Path) -> KeptReading:
 
 
 def _columns(record: dict[str, Any]) -> Columns:
-    rules = {name: _tuples(value) for name, value in record["not_speech"].items()}
-    return Columns(**{name: _tuples(value) for name, value in record.items()} | {"not_speech": NotSpeech(**rules)})
+    return Columns(**_values(Columns, record) | {"not_speech": NotSpeech(**_values(NotSpeech, record["not_speech"]))})
+
+
+def _values(kind: type, record: dict[str, Any]) -> dict[str, Any]:
+    """Return the values that a record of this or an earlier version has for a dataclass."""
+    names = {item.name for item in fields(kind)}
+    return {name: _tuples(value) for name, value in record.items() if name in names}
 
 
 def _tuples(value: Any) -> Any:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from conversations.assembling import from_records, from_scripts
-from conversations.by_recipe.recipe import Recipe, load_recipe
+from conversations.by_recipe.draft import drafted
+from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
-from conversations.by_recipe.recipe_records import RecordReader, columns_of, only_once
+from conversations.by_recipe.recipe_records import RecordReader, is_whole
 from conversations.by_recipe.recognising import (
     recipe_of_json,
     recipe_of_lines,
     recipe_of_records,
+    with_date,
     with_id,
     with_order,
     with_voices,
@@ -42,27 +44,17 @@ from conversations.formats.tables import (
 )
 from conversations.formats.vertical import read_vertical
 from conversations.formats.wrappers import unwrapped, without_wrappers
-from conversations.guessing.branches import branching
 from conversations.guessing.columns import ONE_DIALOGUE, Columns, find_columns
 from conversations.guessing.evidence import headings
 from conversations.guessing.further import further_columns
-from conversations.guessing.latest import latest
-from conversations.guessing.numbered import nesting
+from conversations.guessing.names import columns_in
 from conversations.guessing.refusals import require_one_meaning
-from conversations.guessing.restarts import Restarts, restarting, speakers_in_texts
-from conversations.guessing.unfolding import (
-    identifying,
-    opening,
-    turns_by_side,
-    turns_of_columns,
-    unfolding,
-    unquoting,
-)
+from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping
 from conversations.kept import KeptReading, fitting
 from conversations.options import Options
 from conversations.progress import counted
 from conversations.result import AMBIGUOUS, ImportResult
-from conversations.rows import Groups, MergedCells, group_rows, merged_columns
+from conversations.rows import Groups, group_rows
 from conversations.selection import Selection
 
 # Number of first records by which columns are found; ids repeat among so many even if dialogues are mixed.
@@ -73,11 +65,6 @@ HEADINGS = "rows below the names of the columns that hold further headings are l
 NO_RECIPE = "none"
 # Readers of texts whose lines are rows, or columns of rows.
 ROWS = {"rows": read_vertical, "log": read_named_values}
-# Changes of records that a recipe cannot hold, before one is chosen.
-BESIDE_LISTS = {
-    "turns in numbered columns": nesting,
-    "the newest question and answer beside the messages before them": latest,
-}
 # Kind of the rows and turns that the user does not choose, among those left out.
 DROPPED = "dropped"
 
@@ -116,7 +103,7 @@ class FileReader:
     :param groups: Rows by dialogue, which may go on in other files.
     :param recipe: Recipe that was used; None if the columns were guessed.
     :param first: First records.
-    :param changes: Changes of rows before their columns were found, which a recipe cannot hold.
+    :param draft: Keys of the recipe that was drafted from guessed columns.
     :param kept_as: Reading for the next file of the corpus.
     """
 
@@ -128,7 +115,7 @@ class FileReader:
     groups: Groups = field(default_factory=dict)
     recipe: Recipe | None = None
     first: list[dict[str, Any]] = field(default_factory=list)
-    changes: list[str] = field(default_factory=list)
+    draft: dict[str, Any] = field(default_factory=dict)
     kept_as: KeptReading | None = None
 
     def __post_init__(self) -> None:
@@ -159,7 +146,8 @@ class FileReader:
         outlined = outline(path, encoding)
         if not options.turns and rows_below_names(outlined):
             return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
-        recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
+        named = [load_recipe(options.recipe)] if options.recipe not in (None, NO_RECIPE) else None
+        recognised = recipe_of_json(outlined, named) if named or self._looks_for_recipe() else None
         if not recognised and not options.turns:
             outlined = without_wrappers(outlined)
             recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
@@ -208,7 +196,15 @@ class FileReader:
         with open_text(self.path, encoding) as text:
             return recipe_of_lines("".join(islice(text, HEAD_LINES)))
 
+    def _require_no_column(self, form: str) -> None:
+        if self.options.named:
+            raise CorpusError(
+                f"{self.path} is read as {form}, which has no columns, and --{next(iter(self.options.named))} names "
+                "one. Leave it out, or give the format of the file by --format."
+            )
+
     def _read_lines(self, encoding: Encoding, recipe: Recipe) -> Description:
+        self._require_no_column("text")
         reader = LineReader(recipe, name=self.name, keep=self.options.keep)
         self._keep(KeptReading(recipe=recipe.name), fits=self._is_kept(recipe.name))
         with open_text(self.path, encoding) as text:
@@ -219,8 +215,7 @@ class FileReader:
                 f"or --recipe {NO_RECIPE} to guess."
             )
         self.recipe = recipe
-        columns = self._with_options(columns_of(recipe))
-        from_records(records, columns, source=str(self.path), name=self.name, result=self.result)
+        from_records(records, recipe, self.options, source=str(self.path), result=self.result)
         self.result.left_out.update(reader.left_out)
         if reader.ambiguous:
             self.result.notes[AMBIGUOUS] = None
@@ -228,15 +223,10 @@ class FileReader:
         return Description("text", str(encoding), recipe=recipe.name, notes=notes)
 
     def _read_scripts(self, encoding: Encoding, form: str) -> Description:
-        if self.options.named:
-            raise CorpusError(
-                f"{self.path} is read as {form}, which has no columns, and --{next(iter(self.options.named))} names "
-                "one. Leave it out, or give the format of the file by --format."
-            )
+        self._require_no_column(form)
         self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
         scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
-        columns = self._with_options(Columns(in_order=True))
-        unused = from_scripts(scripts, columns, source=str(self.path), name=self.name, result=self.result)
+        unused = from_scripts(scripts, self.options, source=str(self.path), name=self.name, result=self.result)
         notes: tuple[str, ...] = ()
         if unused:
             notes += (
@@ -261,109 +251,75 @@ class FileReader:
             )
         self.first = usable[:EXPLAINED]
         every: Iterable[Record] = counted(chain(sample, rest), "rows")
-        usable, every = self._with_turns(usable, every)
-        reader = self._record_reader(usable)
-        notes = description.notes
-        before, read = self.result.rows, count()
-        if reader:
-            every = (record for record, _ in zip(every, read, strict=False))
-            every = reader.read(only_once(every, reader.recipe, self.result))
-            columns = columns_of(reader.recipe)
-            # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
-            if reader.recipe.id and not reader.recipe.turns and not any(map(reader.recipe.id, usable)):
-                notes += (ONE_DIALOGUE,)
-        else:
-            usable, every, columns, more = self._guessed(usable, every)
-            notes += more
-        columns = self._with_options(columns)
-        if columns.turns:
-            from_records(every, columns, source=str(self.path), name=self.name, result=self.result)
-        else:
-            self.groups.update(group_rows(every, columns, source=str(self.path), name=self.name, result=self.result))
+        reshaping = Reshaping(usable, every, self.options.named, self.name)
+        if self._looks_for_recipe():
+            reshaping.apply(BESIDE_LISTS)
+        recipe, notes = self._known_recipe(reshaping), description.notes
+        columns: Columns | None = None
+        if recipe is None:
+            columns, more = self._guessed(reshaping)
+            self.draft = drafted(columns, steps=reshaping.done, paths=selection.paths)
+            recipe, notes = (
+                recipe_from_keys(self.draft | {"title": "", "source": ""}, "", where=str(self.path)),
+                notes + more,
+            )
+        # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
+        elif recipe.id and not recipe.turns and not any(map(recipe.id, reshaping.sample)):
+            notes += (ONE_DIALOGUE,)
+        notes += self._assembled(reshaping.records, recipe)
         if selection.dropped:
             self.result.left_out[DROPPED] += selection.dropped
-        if reader:
-            # Rows that nobody said were read, too.
-            self.result.rows = before + next(read)
-            self.result.left_out.update(reader.left_out)
-            self.result.repeated += reader.repeated
-            if reader.skipped:
-                notes += (f"records without a dialogue are left out: {reader.skipped}",)
-            return replace(description, recipe=reader.recipe.name, notes=notes + mending.notes())
-        names = dict.fromkeys(name for values in usable for name in values)
-        unused = tuple(name for name in names if name not in columns.meanings)
+        if columns is None:
+            return replace(description, recipe=recipe.name, notes=notes + mending.notes())
+        unused = tuple(name for name in columns_in(reshaping.sample) if name not in columns.meanings)
         return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + mending.notes())
 
-    def _with_turns(
-        self, usable: list[dict[str, Any]], records: Iterable[Record]
-    ) -> tuple[list[dict[str, Any]], Iterable[Record]]:
-        """Return first and all records with the turns in their lists that stand beside them, also for recipes."""
-        for how, find in BESIDE_LISTS.items() if self._looks_for_recipe() else ():
-            if change := find(usable):
-                self.changes.append(how)
-                usable, records = list(map(change, usable)), _changed(records, change)
-        return usable, records
+    def _assembled(self, records: Iterable[Record], recipe: Recipe) -> tuple[str, ...]:
+        """Read all records by a recipe, and return notes."""
+        reader = RecordReader(recipe, name=self.name, keep=self.options.keep)
+        before, plain = self.result.rows, reader.read(records)
+        if is_whole(recipe):
+            from_records(plain, recipe, self.options, source=str(self.path), result=self.result)
+        else:
+            source, name = str(self.path), self.name
+            self.groups.update(group_rows(plain, recipe, self.options, source=source, name=name, result=self.result))
+        # Rows that nobody said were read, too.
+        self.result.rows = before + reader.rows
+        self.result.left_out.update(reader.left_out)
+        self.result.repeated += reader.repeated
+        return (f"records without a dialogue are left out: {reader.skipped}",) if reader.skipped else ()
 
-    def _record_reader(self, usable: list[dict[str, Any]]) -> RecordReader | None:
-        """Return the reader of a recipe; None if the columns have to be guessed."""
-        options = self.options
+    def _known_recipe(self, reshaping: Reshaping) -> Recipe | None:
+        """Return the recipe that the user names or that fits; None if the columns have to be guessed."""
+        options, recipe = self.options, None
         if options.recipe not in (None, NO_RECIPE):
-            self.recipe = load_recipe(options.recipe or "")
-        elif self._looks_for_recipe() and (recipe := recipe_of_records(usable)):
-            require_one_meaning(options, tuple(options.named), self.path)
-            recipe = with_voices(with_order(with_id(recipe, usable), usable), usable)
-            self.recipe = recipe.replaced(options)
-        if not self.recipe:
+            recipe = load_recipe(options.recipe or "")
+            reshaping.apply({name: STEPS[name] for name in recipe.reshape})
+        elif self._looks_for_recipe() and (recipe := recipe_of_records(reshaping.sample)):
+            for completed in (with_id, with_order, with_date, with_voices):
+                recipe = completed(recipe, reshaping.sample)
+        if not recipe:
             return None
+        require_one_meaning(options, tuple(options.named), self.path)
+        self.recipe = recipe.replaced(options, {name for values in reshaping.sample for name in values})
         self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
-        return RecordReader(self.recipe, name=self.name, keep=options.keep)
+        return self.recipe
 
-    def _guessed(
-        self, usable: list[dict[str, Any]], records: Iterable[Record]
-    ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
-        """Return first and all records in the form in which they are read, their columns, and notes."""
-        names = list(dict.fromkeys(name for values in usable for name in values))
-        changes = {"a turn per column": turns_of_columns(names), "ids in objects": identifying(usable)}
-        changes |= {"turns by their sides": turns_by_side(usable)}
-        changes |= {"speakers in texts": speakers_in_texts(usable)}
-        changes |= {"a first message beside the others": opening(usable), "turns in objects": unfolding(usable)}
-        for how, change in (changes | {"texts in JSON": unquoting(usable)}).items():
-            if change is None:
-                continue
-            self.changes.append(how)
-            usable, records = list(map(change, usable)), _changed(records, change)
-        notes: tuple[str, ...] = ()
-        if merged := merged_columns(usable):
-            usable, records = list(map(MergedCells(merged), usable)), _changed(records, MergedCells(merged))
-            self.changes.append("merged cells")
-            notes = (f"{merged[0]!r} names a dialogue in its first row only: the rows below belong to it",)
-        if (numbers := restarting(usable)) and not self.options.named:
-            usable = list(map(Restarts(*numbers, self.name), usable))
-            records = _changed(records, Restarts(*numbers, self.name))
-            self.changes.append("dialogues by the numbers of their turns")
-            notes += (
-                f"a dialogue begins where {numbers[0]!r} is {numbers[1]} again; if not so, name its id with --id",
-            )
+    def _guessed(self, reshaping: Reshaping) -> tuple[Columns, tuple[str, ...]]:
+        """Return the columns of the records in the form in which they are read, and notes."""
+        reshaping.apply(WITHOUT_RECIPE)
+        usable, notes = reshaping.sample, reshaping.notes
         known = fitting(self.kept, usable)
         columns = known or find_columns(usable, self.options, self.path)
-        if branch := branching(usable, columns.turns, self.result.left_out):
-            records = _changed(records, branch)
         if above := headings(usable, columns.meanings) if not columns.turns else 0:
-            records, usable = islice(records, above, None), usable[above:]
+            reshaping.records, reshaping.sample = islice(reshaping.records, above, None), usable[above:]
+            usable = reshaping.sample
             columns = known or find_columns(usable, self.options, self.path)
             notes += (f"{HEADINGS}: {above}",)
         if not known:
             columns = replace(columns, metadata=further_columns(usable, columns))
         self._keep(KeptReading(columns=columns), fits=known is not None)
-        return usable, records, columns, notes
-
-    def _with_options(self, columns: Columns) -> Columns:
-        """Return the columns with the options about notices, blank speakers, pauses and parts."""
-        options = self.options
-        rules = replace(columns.not_speech, keep=tuple(options.keep))
-        blank = options.blank_speaker or ""
-        changed = replace(columns, not_speech=rules, blank_speaker=blank, parts=options.parts)
-        return replace(changed, join=options.join, pause=options.pause)
+        return columns, notes
 
     def _is_kept(self, recipe: str) -> bool:
         return any(kept.recipe == recipe for kept in self.kept)
@@ -380,7 +336,3 @@ class FileReader:
                 "or import it by hand with --new-reading."
             )
         self.kept_as = replace(reading, options=self.options)
-
-
-def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
-    return (record._replace(values=change(record.values)) for record in records)

@@ -34,9 +34,6 @@ class NamedColumns:
     :param labels: Columns of domain labels, in the rows or in the records.
     :param time: Column that orders the turns of a dialogue.
     :param turns: Column that holds a whole dialogue per record; None for one row per turn.
-    :param join: Seconds within which consecutive turns of one speaker are one turn; None joins none.
-    :param pause: Hours without a turn after which a new dialogue begins; None begins none.
-    :param parts: True if a dialogue may go on in another file.
     """
 
     dialogue_id: str | None = None
@@ -45,9 +42,6 @@ class NamedColumns:
     labels: tuple[str, ...] = ()
     time: str | None = None
     turns: str | None = None
-    join: float | None = None
-    pause: float | None = None
-    parts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +57,9 @@ class Options(NamedColumns):
     :param table: Sheet of a workbook, or table of a database.
     :param keep: Kinds of what nobody said that count as speech (`KINDS`).
     :param blank_speaker: Speaker of the turns that name none.
+    :param join: Seconds within which consecutive turns of one speaker are one turn; None joins none.
+    :param pause: Hours without a turn after which a new dialogue begins; None begins none.
+    :param parts: True if a dialogue may go on in another file.
     :param header: True if the first row of a table names its columns; otherwise they are "1", "2", ...
     :raises CorpusError: if a kind is unknown.
     """
@@ -76,6 +73,9 @@ class Options(NamedColumns):
     table: str | None = None
     keep: tuple[str, ...] = ()
     blank_speaker: str | None = None
+    join: float | None = None
+    pause: float | None = None
+    parts: bool = False
     header: bool = True
 
     def __post_init__(self) -> None:

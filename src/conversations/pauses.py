@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from conversations.dialogue import Origin, Turn
-from conversations.guessing.columns import Columns
+from conversations.options import Options
 from conversations.result import ImportResult
 from conversations.values.times import ClockReading, first_date
 
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 def accept_rows(
     name: str,
     rows: Sequence[Row],
-    columns: Columns,
+    options: Options,
     reading: ClockReading,
     *,
     origin: Origin,
@@ -46,13 +46,13 @@ def accept_rows(
 
     :param name: Id of the dialogue, to which conversations add their day, and a number from the second of a day on.
     :param rows: Turns in their order.
-    :param columns: Columns with the user's pauses.
+    :param options: The user's pauses.
     :param date: Date of the dialogue, unless it is cut.
     """
-    parts = parts_of(rows, columns.pause, reading)
-    if columns.pause is None and _is_endless(rows, reading):
+    parts = parts_of(rows, options.pause, reading)
+    if options.pause is None and _is_endless(rows, reading):
         result.notes[ENDLESS] = None
-    if (columns.pause or columns.join) is not None and not any(row.time for row in rows):
+    if (options.pause or options.join) is not None and not any(row.time for row in rows):
         result.notes[UNTIMED] = None
     days = Counter[str]()
     for number, part in enumerate(parts, start=1):
@@ -62,7 +62,7 @@ def accept_rows(
             day = date[:10] if date else str(number)
             days[day] += 1
             own = f"{name}-{day}" + (f"-{days[day]}" if days[day] > 1 else "")
-        turns = turns_of(part, columns.join, reading)
+        turns = turns_of(part, options.join, reading)
         result.accept(*origin, own, turns, labels, date=date, metadata=metadata)
 
 

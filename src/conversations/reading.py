@@ -19,9 +19,9 @@ from conversations.result import ImportResult
 from conversations.rows import Groups, from_rows, merge
 from conversations.selection import require_used
 
-# Names of files that describe the files beside them.
 # File by which a folder is a collection (`dial2vec.collection`).
 COLLECTION = "collection.json"
+# Names of files that describe the files beside them.
 READ_ME = re.compile(r"read[ _-]?me.*|licen[cs]e.*|liesmich.*|l[ie]e?me", re.IGNORECASE)
 
 

@@ -20,6 +20,7 @@ from conversations.errors import CorpusError, did_you_mean
 from conversations.guessing.names import plain
 from conversations.guessing.roles import is_role
 from conversations.result import ImportResult
+from conversations.vocabulary import by_word, word_set
 
 COUNTRIES = ("US", "GB")
 EMAIL = re.compile(r"[^\s@<>()\[\],;:\"]{1,64}@[^\s@<>()\[\],;:\"]{1,255}\.[^\W\d_]{2,24}")
@@ -35,19 +36,9 @@ SEVEN_DIGITS = re.compile(r"(?:\d\D{0,3}){6}\d")
 WORD = re.compile(r"[^\W_]+")
 # Scripts without blanks between words: names are found inside the text.
 UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
-# Last words of the keys of metadata whose values are masked whole, with the kind of the mask. Words such as `id` may
-# follow: `agent_id` and `phone_number`, but not `agent_rating`.
-PERSONAL = {
-    **dict.fromkeys(("email", "mail", "emails"), "EMAIL"),
-    **dict.fromkeys(("phone", "telephone", "tel", "mobile", "cell", "fax", "msisdn", "whatsapp"), "PHONE"),
-    **dict.fromkeys(("agent", "advisor", "adviser", "representative", "rep", "operator", "clerk", "manager"), "NAME"),
-    **dict.fromkeys(("customer", "client", "caller", "callee", "consumer", "contact", "visitor", "patient"), "NAME"),
-    **dict.fromkeys(("user", "username", "member", "employee", "person", "participant", "assignee", "owner"), "NAME"),
-    **dict.fromkeys(("author", "sender", "recipient", "requester", "submitter", "supervisor", "by"), "NAME"),
-    **dict.fromkeys(("name", "fullname", "firstname", "lastname", "surname", "nickname", "login"), "NAME"),
-    **dict.fromkeys(("full", "first", "last", "given", "family", "middle", "display", "maiden"), "NAME"),
-}
-FOLLOWING = {"name", "names", "id", "ids", "no", "nr", "number", "address"}
+# Last words of the keys of metadata whose values are masked whole, with the kind of the mask, and words after them.
+PERSONAL = by_word("columns", "personal")
+FOLLOWING = word_set("columns", "after_personal")
 SHORTEST_PART = 3
 WIDEST_GAP = 3
 

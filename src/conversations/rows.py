@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
+from conversations.by_recipe.recipe import Recipe
+from conversations.by_recipe.recipe_records import (
+    ID,
+    KIND,
+    LABELS,
+    METADATA,
+    SPEAKER,
+    TEXT,
+    TIME,
+    VERSION,
+    keeps_order,
+)
 from conversations.dialogue import Origin
 from conversations.formats.encodings import is_damaged
 from conversations.formats.markup import without_html
 from conversations.formats.records import Record
-from conversations.guessing.columns import Columns
 from conversations.guessing.evidence import age
-from conversations.guessing.names import by_name, is_index, plain
-from conversations.options import QUOTED
+from conversations.guessing.names import is_index
+from conversations.guessing.speech import kind_of_text
+from conversations.options import QUOTED, Options
 from conversations.pauses import Row, accept_rows
 from conversations.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
-from conversations.values.cells import as_name, cell_text
 from conversations.values.quoted import without_quoted
 from conversations.values.times import ClockReading, first_date, has_date, order, reading_of, unread
 
-# Speakers of a row that holds a question and its answer.
-ASKER, ANSWERER = "user", "bot"
 VARIES = object()
+NOTHING: dict[str, Any] = {}
 
 
 @dataclass
@@ -33,85 +43,73 @@ class Group:
     """The rows of one dialogue.
 
     :param first: File and line of the first row.
-    :param columns: Columns of the file of the first row.
+    :param options: Options of the user.
+    :param in_order: True if the rows keep their order, whatever their times are.
+    :param spans: True if its id alone tells that rows of another file belong to it, as in Slack.
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
     :param left_out: Kind of the last row that nobody said; "" without one.
-    :param parts: True if its id alone tells that rows of another file belong to it, as in Slack.
     :param metadata: Values of the dialogue by key; `VARIES` if its rows do not agree.
     :param versions: Newest version and its line by message, if messages come in several versions.
-    :param contents: Hash values of the rows, if equal ones count once.
     """
 
     first: Origin
-    columns: Columns
+    options: Options
+    in_order: bool
     mergeable: bool = False
-    parts: bool = False
+    spans: bool = False
     rows: list[Row] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     fault: tuple[Origin, str] | None = None
     left_out: str = ""
-    contents: set[int] = field(default_factory=set)
-    versions: dict[str, tuple[float | None, int]] = field(default_factory=dict)
+    versions: dict[str, tuple[float, int]] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
 Groups = dict[str, Group]
 
 
-def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name: str, result: ImportResult) -> Groups:
+def group_rows(
+    records: Iterable[Record], recipe: Recipe, options: Options, *, source: str, name: str, result: ImportResult
+) -> Groups:
     """Group rows by dialogue; the rows of a dialogue may be anywhere in the file.
 
-    :param name: Id of the only dialogue if no column has ids; prefix of the ids if each row is a dialogue.
+    :param records: Plain records of turns.
+    :param recipe: Recipe by which they were read.
+    :param name: Id of the only dialogue if no row has an id.
     :param result: Result that gets the rows without a dialogue.
     """
     groups: Groups = {}
+    in_order, has_ids = keeps_order(recipe), bool(recipe.id or recipe.branch)
     # Turn numbers may start again in each file, times do not.
-    timed = columns.dialogue_id and columns.time and not (columns.in_order or is_index(columns.time))
-    parts = columns.parts or bool(columns.other_id)
-    mergeable = columns.parts or bool(timed)
+    counted = recipe.time and is_index(recipe.time.text.strip('"'))
+    timed = has_ids and (recipe.time or recipe.parts) and not (in_order or counted)
+    spans = options.parts or recipe.spans
     # Few names and labels repeat in many rows: each is kept in memory once.
     known: dict[str, str] = {}
-    for number, record in enumerate(records, start=1):
+    for record in records:
         result.rows += 1
-        alone = f"{name}-{number}" if columns.answer and not columns.alternating else name
-        dialogue_id = columns.id_of(record.values) if columns.has_ids else alone
+        dialogue_id = record.values.get(ID, "") if has_ids else name
         if not dialogue_id:
-            reason = record.problem or "the dialogue's id is blank"
-            result.refuse(source, record.line, "", reason)
+            result.refuse(source, record.line, "", record.problem or "the dialogue's id is blank")
             continue
-        origin = Origin(source, record.line)
-        group = groups.setdefault(dialogue_id, Group(origin, columns, mergeable, parts))
-        if not record.problem and (speaker := columns.speaker_of(record.values)):
+        group = groups.get(dialogue_id)
+        if group is None:
+            group = Group(Origin(source, record.line), options, in_order, spans or bool(timed), spans)
+            groups[dialogue_id] = group
+        if not record.problem and (speaker := record.values[SPEAKER] or options.blank_speaker):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
-        if group.fault or (columns.once and _came_before(group, record, columns, result)):
+        if group.fault or (VERSION in record.values and _is_older(group, record, result)):
             continue
-        if columns.versions and not record.problem and _is_older(group, record, *columns.versions, result):
-            continue
-        reason = record.problem or _add(group, record, columns, known, result)
-        if reason:
+        if reason := record.problem or _add(group, record, recipe, known, result):
             group.fault = (Origin(source, record.line), reason)
     return groups
 
 
-def _came_before(group: Group, record: Record, columns: Columns, result: ImportResult) -> bool:
-    """Return whether a row is equal to the letter to another one of its dialogue, time included."""
-    if record.problem or not record.values.get(columns.time or ""):
-        return False
-    try:
-        content = hash(tuple(record.values.values()))
-    except TypeError:
-        content = hash(repr(record.values))
-    if content in group.contents:
-        result.repeated += 1
-        return True
-    group.contents.add(content)
-    return False
-
-
-def _is_older(group: Group, record: Record, message: str, version: str, result: ImportResult) -> bool:
+def _is_older(group: Group, record: Record, result: ImportResult) -> bool:
     """Return whether a newer version of a message came before; a row with an older version is removed."""
-    name, own = as_name(record.values.get(message)), age(as_name(record.values.get(version))) or 0.0
+    name, version = record.values[VERSION]
+    own = age(version) or 0.0
     before, line = group.versions.get(name, (None, 0))
     if not name or before is None or own > before:
         group.versions[name] = own, record.line
@@ -123,43 +121,47 @@ def _is_older(group: Group, record: Record, message: str, version: str, result: 
     return own <= before
 
 
-def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], result: ImportResult) -> str:
+def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], result: ImportResult) -> str:
     """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
-    turns = [(columns.speaker_of(values), text_of(values, columns.text, columns, result.left_out))]
-    if columns.answer:
-        turns = [(ASKER, turns[0][1]), (ANSWERER, text_of(values, columns.answer, columns, result.left_out))]
-        turns = turns[::-1] if columns.answer_first else turns
-    labels = columns.labels_of(values)
-    time = columns.time_of(values)
-    for speaker, text in turns:
-        if text and (kind := columns.not_speech.kind(values, speaker, text) or ("" if speaker else NAMELESS)):
-            result.left_out[kind] += 1
-            group.left_out = kind
-            continue
-        if is_damaged("".join((text, speaker, *labels))):
-            return DAMAGED
-        group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, time))
-    for key, value in columns.metadata_of(values).items():
+    speaker = values[SPEAKER] or group.options.blank_speaker or ""
+    keep = group.options.keep
+    text = text_of(values[TEXT], recipe.html, keep, result.left_out)
+    labels = values.get(LABELS, ())
+    if text and (kind := unsaid(values, speaker, text, keep)):
+        result.left_out[kind] += 1
+        group.left_out = kind
+    elif is_damaged("".join((text, speaker, *labels))):
+        return DAMAGED
+    else:
+        group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, values[TIME]))
+    for key, value in values.get(METADATA, NOTHING).items():
         if group.metadata.setdefault(key, value) != value:
             group.metadata[key] = VARIES
     group.labels.update(known.setdefault(label, label) for label in labels)
     return ""
 
 
-def text_of(values: dict[str, Any], name: str | None, columns: Columns, left_out: Counter[str]) -> str:
-    """Return the text of a cell, without HTML if the texts are HTML, and without a mail that it quotes.
+def unsaid(turn: dict[str, Any], speaker: str, text: str, keep: Collection[str]) -> str:
+    """Return the kind of a turn with a text that nobody said; "" if somebody said it."""
+    kind = turn.get(KIND) or kind_of_text(text)
+    return kind if kind and kind not in keep else "" if speaker else NAMELESS
 
+
+def text_of(text: str, html: bool, keep: Collection[str], left_out: Counter[str]) -> str:
+    """Return the text of a turn, without HTML if the texts are HTML, and without a mail that it quotes.
+
+    :param keep: Kinds of what nobody said that count as speech.
     :param left_out: Counter of what is left out, by kind.
     """
-    text = cell_text(values.get(name or ""))
-    text = (without_html(text) if columns.html else text).strip()
-    if text.startswith("<think>") and "thought" not in columns.not_speech.keep:
+    text = (without_html(text) if html else text).strip()
+    if text.startswith("<think>") and "thought" not in keep:
         # A model's thought before its answer; a text that is cut within it has no answer.
         text = text.partition("</think>")[2].strip()
-    if QUOTED not in columns.not_speech.keep:
-        whole, text = text, without_quoted(text, marked=not columns.html)
-        left_out.update([QUOTED] if text != whole else [])
+    if QUOTED not in keep:
+        whole, text = text, without_quoted(text, marked=not html)
+        if text != whole:
+            left_out[QUOTED] += 1
     # pandas writes a gap as "nan".
     return "" if text in ("nan", "NaN") else text
 
@@ -189,7 +191,7 @@ def _is_one(known: Group, group: Group) -> bool:
     """Return whether two files hold parts of one dialogue: its id and its dates tell, or the user says so."""
     # Seconds since the start of a call begin again in each file.
     dated = all(any(map(has_date, times)) for part in (known, group) if (times := [row.time for row in part.rows]))
-    return known.mergeable and group.mergeable and (known.parts or dated)
+    return known.mergeable and group.mergeable and (known.spans or dated)
 
 
 def from_rows(groups: Groups, result: ImportResult) -> None:
@@ -205,7 +207,7 @@ def _finish(dialogue_id: str, group: Group, reading: ClockReading, result: Impor
     if group.fault:
         result.refuse(*group.fault[0], dialogue_id, group.fault[1])
         return
-    in_order = group.columns.in_order
+    in_order = group.in_order
     rows = [row for row in (group.rows if in_order else oldest_first(group.rows, reading)) if row.text]
     if not rows and group.left_out:
         result.refuse(*group.first, dialogue_id, all_left_out([group.left_out]))
@@ -220,7 +222,7 @@ def _finish(dialogue_id: str, group: Group, reading: ClockReading, result: Impor
     accept_rows(
         dialogue_id,
         [rows[at] for at in sequence],
-        group.columns,
+        group.options,
         reading,
         origin=group.first,
         result=result,
@@ -236,45 +238,3 @@ def oldest_first(rows: list[Row], reading: ClockReading) -> list[Row]:
         return rows
     lines = [list(rows) for _, rows in groupby(rows, key=lambda row: row.line)]
     return list(chain.from_iterable(reversed(lines)))
-
-
-class MergedCells:
-    """Fills the cells below the id of a dialogue, which stands only in its first row, as merged cells are saved.
-
-    :param columns: Columns of the ids, and of the speakers if they are merged, too.
-    """
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self._columns = columns
-        self._last: dict[str, Any] = {}
-
-    def __call__(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return a row with the id of its dialogue."""
-        filled = {name: cell for name in self._columns if cell_text(cell := values.get(name)).strip()}
-        self._last |= filled
-        return values | self._last
-
-
-def merged_columns(sample: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the column whose ids stand only in the first row of each dialogue, and that of the speakers if it is such.
-
-    Speakers are merged where a row below has only a text.
-    """
-    names = [name for name in (sample[0] if sample else ()) if cell_text(sample[0][name])]
-    column = by_name("id", names, lambda name: not is_index(name))
-    # A message outside any thread has no "thread_ts" in Slack.
-    if (
-        column is None
-        or plain(column) == "thread_ts"
-        or any(column not in values or len(values) < 3 for values in sample)
-    ):
-        return []
-    ids = [text for values in sample if (text := cell_text(values[column]).strip())]
-    below = [values for values in sample if not cell_text(values[column]).strip()]
-    others = [name for name in names if name != column]
-    speaker, words = by_name("speaker", others), by_name("text", others)
-    alone = [values for values in below if sum(bool(cell_text(value).strip()) for value in values.values()) < 2]
-    merged = bool(speaker and words and speaker != words) and all(cell_text(v[words or ""]).strip() for v in alone)
-    if not (not alone or merged) or not len(set(ids)) == len(ids) <= len(below) or len(below) < 2:
-        return []
-    return [column, *([speaker] if alone and speaker else [])]

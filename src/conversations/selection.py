@@ -10,7 +10,7 @@ from typing import Any
 
 from jmespath.exceptions import JMESPathError
 
-from conversations.by_recipe.recipe import Finder
+from conversations.by_recipe.expressions import PATH, Finder
 from conversations.errors import CorpusError
 from conversations.formats.records import Record
 from conversations.options import Options
@@ -25,7 +25,6 @@ BARE_VALUE = r"[^\s\"'`()\[\]&|=!<>][^\"'`()\[\]&|=!<>]*?"
 SIMPLE = re.compile(rf"\s*(\"[^\"]+\"|{BARE_COLUMN})\s*(==?|!=|<=|>=|<|>)\s*({BARE_VALUE}|'[^']*'|\"[^\"]*\")\s*")
 # A column in double quotes, or a bare one.
 COLUMN = re.compile(r'"([^"]+)"|([A-Za-z_]\w*)')
-PATH = re.compile(r"[\w$-]+(?:\[[^\]]*\]|\.[\w$-]+)+")
 
 
 def condition(text: str, *, option: str) -> Finder:
@@ -71,6 +70,8 @@ class Selection:
         self._unwanted = [condition(text, option="--drop") for text in options.drop]
         names = [options.dialogue_id, options.speaker, options.text, options.time, options.turns, *options.labels]
         self._paths = {name: _finder(name, name, name) for name in names if name and PATH.fullmatch(name)}
+        # Names that are paths, not columns that are called so.
+        self.paths: set[str] = set()
         self.dropped = 0
         # Conditions that named no key so far, as the user wrote them.
         texts = [f"{text!r} (--where)" for text in options.where] + [f"{text!r} (--drop)" for text in options.drop]
@@ -118,16 +119,17 @@ class Selection:
 
     def _with_paths(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return a record with a column named like each path; in turns the columns inside them."""
-        columns = {name: value for name, finder in self._paths.items() if (value := finder(values)) is not None}
+        columns = self._found(values)
         lists = {**{name: value for name, value in values.items() if isinstance(value, list)}, **columns}
         for name, value in lists.items():
             if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-                columns[name] = [self._with_paths_of_turn(item) for item in value]
+                columns[name] = [item | self._found(item) for item in value]
         return values | columns if columns else values
 
-    def _with_paths_of_turn(self, turn: dict[str, Any]) -> dict[str, Any]:
-        columns = {name: value for name, finder in self._paths.items() if (value := finder(turn)) is not None}
-        return turn | columns if columns else turn
+    def _found(self, values: dict[str, Any]) -> dict[str, Any]:
+        columns = {name: value for name, finder in self._paths.items() if (value := finder(values)) is not None}
+        self.paths |= columns.keys()
+        return columns
 
 
 @lru_cache(maxsize=256)

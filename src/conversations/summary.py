@@ -12,7 +12,7 @@ from conversations.one_file import DROPPED, Description
 from conversations.options import KINDS, QUOTED
 from conversations.reading import Export
 from conversations.redaction import Redactor
-from conversations.result import NAMELESS
+from conversations.result import NAMELESS, ImportResult
 from conversations.words import printable
 
 SHOWN_FORMATS = 5
@@ -33,6 +33,11 @@ def import_summary(export: Export, redactor: Redactor | None) -> str:
         lines += ["", *_reasons(export.result.quarantine)]
     lines += ["", *_preview(export.result.dialogues)] if export.result.dialogues else []
     return "\n".join(lines)
+
+
+def usable_dialogues(result: ImportResult) -> str:
+    """Return how many dialogues of an import can be used."""
+    return f"{len(result.dialogues)} can be used, {len(result.quarantine)} quarantined"
 
 
 def _formats(export: Export) -> Iterator[str]:
@@ -94,7 +99,7 @@ def _counts(export: Export) -> Iterator[str]:
     labels = Counter(label for dialogue in result.dialogues for label in dialogue.labels)
     blank = f" (blank ones left out: {result.blank})" if result.blank else ""
     yield f"read         {result.rows} rows or records"
-    yield f"dialogues    {len(result.dialogues)} can be used, {len(result.quarantine)} quarantined"
+    yield f"dialogues    {usable_dialogues(result)}"
     yield f"turns        {turns.total()}{blank}"
     if result.repeated:
         yield f"repeated     {result.repeated} rows or turns that are equal to earlier ones, left out"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 
 from conversations.errors import ArtifactError, ConversationError, CorpusError, described, described_keys, did_you_mean
 
@@ -19,7 +20,7 @@ EXTRAS = {
     "train": ("accelerate",),
     "pipeline": (
         *("dvc", "mlflow", "prefect", "cronsim", "great_expectations", "matplotlib", "requests"),
-        *("py3langid", "rensa", "ijson"),
+        *("py3langid", "rensa", "ijson", "fastapi", "sqlalchemy"),
     ),
     "baselines": ("gensim", "sentence_transformers"),
     "search": ("faiss",),
@@ -78,3 +79,12 @@ def require_module(module: str) -> None:
     """
     if importlib.util.find_spec(module) is None:
         raise missing_extra(extra_of(module) or module)
+
+
+def require_posix(what: str) -> None:
+    """Raise on Windows, which lacks signals and inherited sockets, before a part that needs them is imported.
+
+    :raises Dial2vecError: on Windows.
+    """
+    if sys.platform == "win32":
+        raise Dial2vecError(f"{what} needs Linux or macOS; this is Windows. Run it in the Windows Subsystem for Linux.")

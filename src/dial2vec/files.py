@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
-import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,82 +76,89 @@ def code_hash(*layers: str) -> str:
 
 
 @contextlib.contextmanager
-def folder_lock(folder: Path, doing: str) -> Iterator[None]:
-    """Make a folder and lock it against other writing processes; the lock of a killed process is free at once.
+def locked(path: Path, busy: Callable[[], str] = str, *, patience: float = -1) -> Iterator[None]:
+    """Hold the lock of a file; the lock of a killed process is free at once.
+
+    :param busy: returns the error's sentence if another process holds the lock.
+    :param patience: seconds to wait for it; -1 waits as long as it takes.
+    :raises BusyError: if another process still holds the lock.
+    """
+    # Imported here: it takes as long as the rest of this module.
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=patience, thread_local=False)
+    with write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise BusyError(busy()) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def folder_lock(folder: Path, doing: str) -> contextlib.AbstractContextManager[None]:
+    """Make a folder and lock it against other writing processes.
 
     :param doing: words for the error of other processes, such as "adds dialogues to".
     :raises BusyError: if another process holds the lock.
     """
-    with write_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / ".lock").open("a")
-    with handle:
-        if not _try(handle):
-            raise BusyError(f"another process {doing} {folder}. Wait until it ends, or stop it; then try again.")
-        yield
+    sentence = f"another process {doing} {folder}. Wait until it ends, or stop it; then try again."
+    return locked(folder / ".lock", lambda: sentence, patience=0)
 
 
 @contextlib.contextmanager
 def checkout_lock(root: Path, doing: str, *, patience: float = 10.0) -> Iterator[None]:
     """Lock the checkout at `root`: only one retraining or stage runs at a time, across processes.
 
-    A stage started *by* the holder passes, because the holder's pid is in the environment. The lock of a killed process
-    is free at once, because the kernel drops it with the process.
+    A stage started *by* the holder passes, because the holder's pid is in the environment.
 
     :param doing: words for the error of other processes, such as "train of demo".
     :param patience: seconds to wait for the holder; the default suffices for a holder that is about to end.
     :raises BusyError: naming the holder, its pid and what it does.
     """
     path = root / "artifacts" / ".lock"
-    with write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("a+")
-    with handle:
-        # The lock is tried first: a free lock has no holder, even if the environment still names one.
-        if _try(handle) or not _is_our_holder(handle):
-            _take(handle, root, patience)
-            handle.truncate(0)
-            handle.write(json.dumps({"pid": os.getpid(), "doing": doing, "since": time.strftime("%H:%M:%S")}))
-            handle.flush()
-            before = os.environ.get(LOCK_OWNER)
-            os.environ[LOCK_OWNER] = str(os.getpid())
-            try:
-                yield
-            finally:
-                os.environ.pop(LOCK_OWNER)
-                if before is not None:
-                    os.environ[LOCK_OWNER] = before
+    # Beside the lock, because Windows lets nobody else read a locked file.
+    note = path.with_name(".lock.json")
+
+    def busy() -> str:
+        holder = _holder(note)
+        return (
+            f"another process is at work in {root}: {holder.get('doing', 'something')} (pid {holder.get('pid', '?')}, "
+            f"since {holder.get('since', '?')}). Wait until it ends, or stop it; then try again."
+        )
+
+    with contextlib.ExitStack() as held:
+        ours = str(_holder(note).get("pid", "")) == os.environ.get(LOCK_OWNER)
+        try:
+            # Tried in any case: if it is free, the process in the note was killed.
+            held.enter_context(locked(path, busy, patience=0 if ours else patience))
+        except BusyError:
+            if not ours:
+                raise
         else:
-            yield
+            held.enter_context(_noted(note, doing))
+        yield
 
 
-def _is_our_holder(handle: Any) -> bool:
-    return str(_holder(handle).get("pid", "")) == os.environ.get(LOCK_OWNER)
-
-
-def _take(handle: Any, root: Path, patience: float) -> None:
-    deadline = time.monotonic() + patience
-    while not _try(handle):
-        if time.monotonic() > deadline:
-            holder = _holder(handle)
-            raise BusyError(
-                f"another process is at work in {root}: {holder.get('doing', 'something')} (pid "
-                f"{holder.get('pid', '?')}, since {holder.get('since', '?')}). Wait until it ends, or stop it; then "
-                "try again."
-            )
-        time.sleep(0.2)
-
-
-def _try(handle: Any) -> bool:
+@contextlib.contextmanager
+def _noted(note: Path, doing: str) -> Iterator[None]:
+    """Say in a file and in the environment that this process holds the lock."""
+    before = os.environ.get(LOCK_OWNER)
+    write_json(note, {"pid": os.getpid(), "doing": doing, "since": time.strftime("%H:%M:%S")})
+    os.environ[LOCK_OWNER] = str(os.getpid())
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        yield
+    finally:
+        note.unlink(missing_ok=True)
+        os.environ.pop(LOCK_OWNER)
+        if before is not None:
+            os.environ[LOCK_OWNER] = before
 
 
-def _holder(handle: Any) -> dict[str, Any]:
-    handle.seek(0)
-    with contextlib.suppress(ValueError):
-        return dict(json.loads(handle.read()))
+def _holder(note: Path) -> dict[str, Any]:
+    with contextlib.suppress(ArtifactError, OSError):
+        return dict(read_json(note))
     return {}

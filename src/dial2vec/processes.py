@@ -15,23 +15,33 @@ from dial2vec.telemetry import switch_off
 PR_SET_PDEATHSIG = 1
 
 
-def ending_with(parent: int) -> Callable[[], None]:
-    """Return a function for `preexec_fn` that ends the calling process if its parent is killed.
+def ending_with(parent: int) -> Callable[[], None] | None:
+    """Return a function for `preexec_fn` that ends the calling process if its parent is killed; None except on Linux.
 
-    Otherwise a killed `dvc repro` leaves its stage running, and the next one collides with it. Works only on Linux.
+    Otherwise a killed `dvc repro` leaves its stage running, and the next one collides with it.
 
     :param parent: pid of the parent; if the caller's parent is another process by then, the caller ends at once.
     """
+    if sys.platform != "linux":
+        return None
     # Loaded here: the function may run between fork and exec, where a lock held by another thread is never freed.
-    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    libc = ctypes.CDLL(None)
 
     def end_with_parent() -> None:
-        if libc is not None:
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-            if os.getppid() != parent:
-                os._exit(1)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)
 
     return end_with_parent
+
+
+def end_with(parent: int) -> None:
+    """End this process, on Linux, if its parent is killed.
+
+    :param parent: pid of the parent; if it is another process by now, this one ends at once.
+    """
+    if end := ending_with(parent):
+        end()
 
 
 def collect_rarely() -> None:
@@ -50,5 +60,5 @@ def begin_worker(parent: int) -> None:
     :param parent: pid of the process that made the pool.
     """
     switch_off()
-    ending_with(parent)()
+    end_with(parent)
     collect_rarely()

@@ -79,6 +79,14 @@ def test_options_and_a_recipe_of_the_user_come_back_from_disk(tmp_path):
     assert load_readings(tmp_path / "kept" / "readings.json") == [reading]
 
 
+def test_fields_that_an_earlier_version_kept_are_passed_over(tmp_path, kept):
+    record = json.loads((tmp_path / "readings.json").read_text())
+    record[0]["columns"] |= {"once": True, "join": None}
+    record[0]["columns"]["not_speech"]["seen"] = [["type", "note", "note"]]
+    (tmp_path / "readings.json").write_text(json.dumps(record))
+    assert load_readings(tmp_path / "readings.json") == kept
+
+
 def test_readings_of_another_version_are_no_readings(tmp_path):
     (tmp_path / "readings.json").write_text('[{"recipe": "", "columns": {"gone": 1}, "form": ""}]')
     assert load_readings(tmp_path / "readings.json") == []

@@ -298,3 +298,51 @@ def test_rows_that_repeat_the_names_of_the_columns_are_left_out_and_counted(tmp_
     result = read_export(path, Options()).result
     assert [dialogue.dialogue_id for dialogue in result.dialogues] == ["1", "2"]
     assert result.repeated == 1
+
+
+CALLS = (
+    "Call ID,{time},Agent,Transcript\n"
+    '1,2024-05-01 10:00,Kim,"Agent: Hello{end}Customer: My card was stolen"\n'
+    '2,2024-05-02 10:00,Kim,"Agent: Hello{end}Customer: My card was lost"\n'
+)
+
+
+@pytest.mark.parametrize("end", ["\n", " "])
+@pytest.mark.parametrize(
+    ("time", "options"),
+    [
+        ("start_time", {}),
+        ("Call Start", {}),
+        ("Call Start", {"time": "Call Start"}),
+        ("begun on", {"time": "begun on"}),
+        ("begun on", {"time": "begun on", "recipe": "one_line_calls"}),
+    ],
+)
+def test_a_time_beside_a_whole_dialogue_is_its_date(tmp_path, time, options, end):
+    dialogues, _ = read(tmp_path, "calls.csv", CALLS.format(time=time, end=end), **options)
+    assert [dialogue.date for dialogue in dialogues] == ["2024-05-01T10:00:00+00:00", "2024-05-02T10:00:00+00:00"]
+    assert [dict(dialogue.metadata) for dialogue in dialogues] == [{"Agent": "Kim"}] * 2
+
+
+def test_the_time_of_a_record_is_its_date_only_if_its_turns_have_none(tmp_path):
+    steps = [{"who": "Ana", "said": "Hello you", "ts": "2024-05-01T10:00"}, {"who": "Bo", "said": "Hi", "ts": ""}]
+    record = {"ref": "r1", "opened": "2024-04-01", "steps": steps}
+    named = {"turns": "steps", "speaker": "who", "text": "said", "time": "opened"}
+    [dialogue], _ = read(tmp_path, "r.json", json.dumps([record]), **named)
+    assert dialogue.date == "2024-05-01T10:00:00+00:00"
+    for turn in steps:
+        del turn["ts"]
+    [dialogue], _ = read(tmp_path, "r.json", json.dumps([record]), **named)
+    assert dialogue.date == "2024-04-01T00:00:00+00:00"
+
+
+def test_columns_with_blanks_take_the_place_of_those_of_a_recipe(tmp_path):
+    text = CALLS.format(time="Call Start", end=" ").replace("Agent,", "Team Name,")
+    [dialogue, _], _ = read(tmp_path, "calls.csv", text, labels=("Team Name",), dialogue_id="Call Start")
+    assert (dialogue.dialogue_id, dialogue.labels) == ("2024-05-01 10:00", ("Kim",))
+
+
+def test_a_column_is_not_named_for_lines_that_have_none(tmp_path):
+    chat = "3/5/24, 10:00 - Ana: Hello\n3/5/24, 10:01 - Bo: Hi\n"
+    with pytest.raises(CorpusError, match="has no columns, and --speaker names one"):
+        read(tmp_path, "chat.txt", chat, recipe="whatsapp_android", speaker="who")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conversations.by_recipe.recipe import known_recipes
+from conversations.by_recipe.recipe import known_recipes, recipe_from
 from conversations.options import Options
 from conversations.reading import read_export
 from conversations.recipe_text import recipe_text
@@ -33,9 +33,67 @@ RECORDS = [
 ]
 
 
+EDITED = (
+    "ticket_id,message_id,sender,text,version,created_at\n"
+    "7,1,Ana,Hello you,1,2024-05-01 10:00\n7,2,Bo,Hi thre,1,2024-05-01 10:01\n7,2,Bo,Hi there,2,2024-05-01 10:01\n"
+)
+CLOCKS = (
+    "call_id,speaker,text,date,time,tags\n"
+    "7,Ana,Hello you,2024-05-02,09:00,a;b\n7,Bo,Hi,2024-05-01,10:00,a;b\n7,Bo,See you soon,2024-05-02,09:01,a;b\n"
+)
+ANSWERED = {
+    "chat_ref": "c1",
+    "log": [{"role": "user", "content": "Is it open?"}, {"role": "assistant", "content": "Yes."}],
+    "response": "Until six.",
+}
+FORKS = {
+    "chat_ref": "c1",
+    "log": [
+        {"message_id": number, "parent_id": parent, "sender": sender, "text": text}
+        for number, parent, sender, text in [
+            ("1", "", "user", "Is it opn?"),
+            ("2", "1", "assistant", "Open what?"),
+            ("3", "1", "assistant", "Until six."),
+            ("4", "3", "user", "Thank you."),
+        ]
+    ],
+}
+# A message whose parts are objects, and options that name them by paths.
+SAID = [
+    {"from": {"user": {"name": name}}, "body": {"plain": text}, "meta": {"ts": f"2024-05-01T10:0{at}:00Z"}}
+    for at, (name, text) in enumerate([("Ana", "My card is lost"), ("Bo", "Which one?"), ("Ana", "The blue one.")])
+]
+PATHS = {"speaker": "from.user.name", "text": "body.plain", "time": "meta.ts"}
+CALL = {"call": {"id": "c1", "topic": "cards"}}
+OF_CALL = {"dialogue_id": "call.id", "labels": ("call.topic",)}
+DOTS = "call.id,from.name,body.text,meta.ts\n7,Ana,Hello there,2024-05-01 10:00\n7,Bo,Hi you,2024-05-01 10:01\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "options"),
     [
+        ("steps.json", json.dumps([CALL | {"steps": SAID}]), Options(turns="steps", **PATHS, **OF_CALL)),
+        (
+            "deep.json",
+            json.dumps({"data": {"calls": [CALL | {"steps": SAID}]}}),
+            Options(turns="steps", **PATHS, **OF_CALL),
+        ),
+        ("inner.jsonl", json.dumps(CALL | {"log": {"steps": SAID}}), Options(turns="log.steps", **PATHS, **OF_CALL)),
+        ("rows.jsonl", "".join(f"{json.dumps(CALL | said)}\n" for said in SAID), Options(**PATHS, **OF_CALL)),
+        (
+            "script.json",
+            json.dumps([CALL | {"doc": {"text": "Ana: Hi\nBo: Yes?"}}]),
+            Options(turns="doc.text", **OF_CALL),
+        ),
+        ("edited.csv", EDITED, Options()),
+        ("clocks.csv", CLOCKS, Options()),
+        ("answers.jsonl", json.dumps(ANSWERED), Options(recipe="none")),
+        ("forks.json", json.dumps([FORKS, FORKS | {"chat_ref": "c2"}]), Options(recipe="none")),
+        ("merged.csv", "call_id,speaker,text\n7,Ana,Hello you\n,Kim,Hi there\n,Ana,Bye now\n", Options()),
+        ("turns.csv", "ref,agent_1,user_1,agent_2,user_2\n7,Hello,Hi,Lost?,Yes\n8,Good day,Hi,So?,No\n", Options()),
+        ("restarts.csv", "turn,speaker,text\n1,Kim,Hello you\n2,Ann,My card\n1,Kim,Hi\n2,Bo,Is it paid\n", Options()),
+        ("pairs.csv", "from,to,text\nA,B,Hello you\nB,A,Hi there\nA,C,Bye now\nC,A,So long\n", Options()),
+        ("dots.csv", DOTS, Options(dialogue_id="call.id", speaker="from.name", text="body.text", time="meta.ts")),
         ("table.csv", TABLE, Options()),
         ("exchanges.csv", EXCHANGES, Options()),
         ("records.json", json.dumps(RECORDS), Options(turns="steps", speaker="party", text="words", dialogue_id="ref")),
@@ -48,10 +106,32 @@ def test_a_saved_recipe_reads_like_the_guess(tmp_path, name, text, options):
     export = read_export(tmp_path / name, Options(recipe=str(tmp_path / "mine.yaml")))
 
     def spoken(dialogues):
-        return [(dialogue.dialogue_id, dialogue.turns, dialogue.labels) for dialogue in dialogues]
+        return [(item.dialogue_id, item.turns, item.labels, item.date) for item in dialogues]
 
+    assert guessed.result.dialogues
     assert spoken(export.result.dialogues) == spoken(guessed.result.dialogues)
     assert export.result.left_out == guessed.result.left_out
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ("reshape: [merged cell]", r"unknown step 'merged cell' in reshape\. Did you mean 'merged cells'"),
+        ("versions: [id]", "1 expressions in versions; expected a message's id and version"),
+        ("parts: old", "unknown parts 'old'; expected true or new"),
+    ],
+)
+def test_a_key_with_another_value_is_refused(key, reason):
+    with pytest.raises(CorpusError, match=reason):
+        recipe_from(f"{{title: x, source: y, speaker: a, text: b, {key}}}", "x", where="x.yaml")
+
+
+def test_a_damaged_row_costs_its_dialogue_also_by_a_recipe(tmp_path):
+    (tmp_path / "mine.yaml").write_text("title: x\nsource: y\nid: call\nspeaker: who\ntext: said")
+    (tmp_path / "e.csv").write_bytes(b"call,who,said\n7,Ana,Hi\n7,Bo,M\xfcll\xc3\xa9r \xff\xfe\n8,Ana,Hello\n8,Bo,Hi\n")
+    result = read_export(tmp_path / "e.csv", Options(recipe=str(tmp_path / "mine.yaml"), encoding="utf-8")).result
+    assert [item.dialogue_id for item in result.dialogues] == ["8"]
+    assert [(item.dialogue_id, item.origin.line) for item in result.quarantine] == [("7", 3)]
 
 
 def test_a_known_export_gives_the_file_of_its_recipe(tmp_path):

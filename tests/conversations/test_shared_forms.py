@@ -213,6 +213,15 @@ def test_a_recipe_takes_the_first_column_of_speakers_who_take_turns(tmp_path):
         assert found == {"5": [f"{sender or 0}: Hi", f"{said or 1}: Yes"]}
 
 
+def test_a_field_that_a_rule_for_messages_names_is_metadata_of_the_dialogue(tmp_path):
+    said = [("user", "Rain?", ""), ("assistant", "Hm.", "analysis"), ("assistant", "No.", "final")]
+    messages = [{"role": role, "content": text, "channel": channel} for role, text, channel in said]
+    record = {"id": "s1", "channel": "chat", "deleted": "no", "name": "Ana", "messages": messages}
+    result = imported(tmp_path, "m.jsonl", lines(record))
+    assert turns_of(result) == {"s1": ["user: Rain?", "assistant: No."]}
+    assert result.dialogues[0].metadata == {"channel": "chat", "deleted": "no"}
+
+
 def test_an_object_of_metadata_beside_the_messages_is_the_metadata(tmp_path):
     messages = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No."}]
     facts = {"thumbs": "up", "model": "other", "plan": {"name": "pro"}, "createdAt": "2024-03-05"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dial2vec import Dialogue, DialogueEncoder
@@ -11,6 +12,19 @@ from dial2vec.encoder.conversations import as_dialogues
 from dial2vec.errors import CorpusError
 
 CHAT = [{"role": "user", "content": "w1 w2"}, {"role": "assistant", "content": "w3"}]
+
+
+class PolarsTable:
+    """What a DataFrame of polars has of pandas."""
+
+    def __init__(self, table):
+        self.columns, self.to_pandas = list(table.columns), lambda: table
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, name):
+        return self.to_pandas()[name]
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +44,10 @@ def test_a_table_of_turns_gives_a_vector_per_dialogue_in_the_order_of_their_firs
     rows = [("b", "user", "w1 w2"), ("a", "user", "w4"), ("b", "assistant", "w3"), ("a", "assistant", None)]
     for names in (("dialogue_id", "speaker", "text"), ("conversation_id", "role", "content")):
         table = pd.DataFrame(rows, columns=names).assign(other=1)
-        vectors = encoder.encode(table)
-        assert vectors.shape == (2, 16)
-        np.testing.assert_allclose(vectors[0], encoder.encode(CHAT), atol=1e-6)
+        for given in (table, pa.Table.from_pandas(table), pa.RecordBatch.from_pandas(table), PolarsTable(table)):
+            vectors = encoder.encode(given)
+            assert vectors.shape == (2, 16)
+            np.testing.assert_allclose(vectors[0], encoder.encode(CHAT), atol=1e-6)
     assert [dialogue.dialogue_id for dialogue in as_dialogues(table)[0]] == ["b", "a"]
 
 
@@ -44,7 +59,8 @@ def test_numbers_as_ids_and_missing_values_of_pandas_are_understood():
 
 def test_a_column_of_conversations_has_the_vectors_of_its_cells(encoder):
     column = pd.Series([CHAT, CHAT[:1]], index=["x", "y"])
-    np.testing.assert_allclose(encoder.encode(column), encoder.encode([CHAT, CHAT[:1]]), atol=1e-6)
+    for given in (column, pa.array(column), pa.chunked_array([column])):
+        np.testing.assert_allclose(encoder.encode(given), encoder.encode([CHAT, CHAT[:1]]), atol=1e-6)
     dialogues = [Dialogue.from_messages(CHAT), Dialogue.from_messages(CHAT[:1])]
     np.testing.assert_allclose(encoder.encode(pd.Series(dialogues)), encoder.encode(dialogues), atol=1e-6)
 
@@ -65,6 +81,10 @@ def test_nothing_gives_no_vector(encoder, empty):
         (None, "found None to encode"),
         (pd.Series(["w1", "w2"], index=["x", "y"]), "found a list that holds a text"),
         (np.array(["w1"]), "found a list that holds a text"),
+        (pa.array(["w1"]), "found a list that holds a text"),
+        (pa.table({"id": ["a"]}), "found a table with the columns id; expected also"),
+        (pa.schema({"id": pa.string()}), "found a list that holds a Field to encode"),
+        (bytearray(b"w1"), "found a list that holds an int to encode"),
         ([Dialogue.from_messages(CHAT), CHAT], "holds a Dialogue and a list"),
         ([{"role": "user", "content": 3}], r"message 1 of conversation '0' has as content a number \(3\); expected"),
         ([CHAT, [{"speaker": "user", "text": "w1"}]], "message 1 of conversation '1' .*expected a dict"),

@@ -121,6 +121,14 @@ def test_without_a_clear_gain_no_student_is_kept(selected):
     assert summary in artifacts.report.read_text()
 
 
+def test_no_student_is_trained_that_could_not_be_chosen(selected, monkeypatch):
+    monkeypatch.setattr(stage, "fit", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(stage, "MIN_DIALOGUES", 10_000)
+    artifacts, [summary] = run(selected, distil)
+    assert "choosing without labels needs at least 10000 dev dialogues with two speakers, and there are" in summary
+    assert read_json(artifacts.distillation)["kept"] is False
+
+
 def test_a_tokenizer_that_is_python_code_gives_no_student(selected, monkeypatch):
     monkeypatch.setattr(PreTrainedTokenizerFast, "backend_tokenizer", None)
     artifacts, [summary] = run(selected, distil)

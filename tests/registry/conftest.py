@@ -7,17 +7,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
 
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.config import Promote
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.registry import tracking
 from dial2vec.registry.champions import promote
 from dial2vec.registry.records import TrainingRecord
 from dial2vec.registry.tracking import register_training
+from tests.registry.fake_client import log_model, use_memory
 
 MakeRecord = Callable[..., TrainingRecord]
 
@@ -84,6 +88,29 @@ def record(encoders: Path) -> TrainingRecord:
     )
 
 
+@pytest.fixture(scope="session")
+def student_record(
+    record: TrainingRecord, tiny_folder: str, tmp_path_factory: pytest.TempPathFactory
+) -> TrainingRecord:
+    folder = tmp_path_factory.mktemp("student") / "student"
+    draws = np.random.default_rng(0)
+    table = TokenTable(draws.standard_normal((45, 8), dtype=np.float32), np.ones(45, np.float32))
+    tokenizer = Tokenizer.from_file(str(Path(tiny_folder) / "tokenizer.json"))
+    StudentEncoder(table, tokenizer, name="tiny", teacher="trained").save_pretrained(folder)
+    return replace(
+        record,
+        corpus="demo-small",
+        kind="student",
+        teacher_version="2",
+        model=folder,
+        max_length=None,
+        fingerprint="s1",
+        scores=record.scores | {"student": points(69.5, 38.5, 56.5)},
+        dev_scores=record.dev_scores | {"student": points(68.5, 38.5, 54.8)},
+        gains={"dev": {"map": Gain(0.8, 0.1, 1.5)}, "test": {}},
+    )
+
+
 @pytest.fixture
 def make_record(record: TrainingRecord) -> MakeRecord:
     return lambda **changes: replace(record, **changes)
@@ -93,12 +120,6 @@ def make_record(record: TrainingRecord) -> MakeRecord:
 def new_root(tmp_path: Path) -> Path:
     """A project without a store; its name has characters that mean something in a URI."""
     return tmp_path / "my project #1 50%"
-
-
-@pytest.fixture
-def root(empty_store: Path, new_root: Path) -> Path:
-    """A project with an empty store."""
-    return shutil.copytree(empty_store, new_root)
 
 
 @pytest.fixture(scope="session")
@@ -113,27 +134,25 @@ def registered_store(
 
 
 @pytest.fixture
-def registered(registered_store: Path, new_root: Path) -> Path:
-    """A copy of a project in which the record above was registered."""
-    return shutil.copytree(registered_store, new_root)
-
-
-@pytest.fixture(scope="session")
-def three_versions(
-    registered_store: Path, record: TrainingRecord, small_package: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """Version 1 is the start, 2 was champion, 3 is champion and candidate."""
-    folder = shutil.copytree(registered_store, tmp_path_factory.mktemp("three") / "project")
-    assert promote(folder, "demo", Promote(confidence=0.0)).promoted
-    better = {"start": points(68, 38, 54), "trained": points(70, 40, 60)}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tracking, "PACKAGE", small_package)
-        register_training(folder, replace(record, fingerprint="f2", dev_scores=better))
-    assert promote(folder, "demo", Promote(confidence=0.0)).promoted
-    return folder
+def root(new_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with an empty store in memory; those of `stored/` are MLflow's own."""
+    use_memory(monkeypatch, new_root)
+    monkeypatch.setattr(tracking, "_log_model", log_model)
+    return new_root
 
 
 @pytest.fixture
-def project(three_versions: Path, new_root: Path) -> Path:
-    """A copy of a project with these three versions."""
-    return shutil.copytree(three_versions, new_root)
+def registered(root: Path, record: TrainingRecord) -> Path:
+    """A project in which the record above was registered."""
+    register_training(root, record)
+    return root
+
+
+@pytest.fixture
+def project(registered: Path, make_record: MakeRecord) -> Path:
+    """Version 1 is the start, 2 was champion, 3 is champion and candidate."""
+    assert promote(registered, "demo", Promote(confidence=0.0)).promoted
+    better = {"start": points(68, 38, 54), "trained": points(70, 40, 60)}
+    register_training(registered, make_record(fingerprint="f2", dev_scores=better))
+    assert promote(registered, "demo", Promote(confidence=0.0)).promoted
+    return registered

@@ -1,23 +1,20 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import mlflow
 import numpy as np
 import pytest
 
 from dial2vec.config import Promote
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.evaluation.intervals import Contributions
-from dial2vec.registry import decisions, store
+from dial2vec.registry import decisions
 from dial2vec.registry.champions import history, promote, rollback
 from dial2vec.registry.records import Decision, Figures
 from dial2vec.registry.store import open_store
 from dial2vec.registry.tracking import local_model, register_training, registered_versions
 from tests.registry.conftest import points
+from tests.registry.fake_client import FakeClient
 
 MARGINS = Promote(confidence=0.0)
 
@@ -127,14 +124,14 @@ def test_figures_of_a_handful_of_labelled_dialogues_decide_nothing(registered, d
 
 
 def test_a_kill_in_the_middle_of_a_rollback_leaves_a_champion_to_go_back_to(project, monkeypatch):
-    move = mlflow.MlflowClient.set_registered_model_alias
+    move = FakeClient.set_registered_model_alias
 
-    def die(client: mlflow.MlflowClient, name: str, alias: str, version: str) -> None:
+    def die(client: FakeClient, name: str, alias: str, version: str) -> None:
         move(client, name, alias, version)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(mlflow.MlflowClient, "set_registered_model_alias", die)
+        patch.setattr(FakeClient, "set_registered_model_alias", die)
         with pytest.raises(KeyboardInterrupt):
             rollback(project, "demo")
     assert history(project, "demo")[-1].kind == "rolled back"
@@ -158,15 +155,15 @@ def test_without_a_champion_a_better_candidate_becomes_it(registered):
 
 @pytest.mark.parametrize("moved", [False, True])
 def test_a_kill_while_the_alias_moves_is_settled_by_the_next(registered, monkeypatch, moved: bool):
-    move = mlflow.MlflowClient.set_registered_model_alias
+    move = FakeClient.set_registered_model_alias
 
-    def die(client: mlflow.MlflowClient, name: str, alias: str, version: str) -> None:
+    def die(client: FakeClient, name: str, alias: str, version: str) -> None:
         if moved and alias == "champion":
             return move(client, name, alias, version)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(mlflow.MlflowClient, "set_registered_model_alias", die)
+        patch.setattr(FakeClient, "set_registered_model_alias", die)
         with pytest.raises(KeyboardInterrupt):
             promote(registered, "demo", MARGINS)
     kinds = [one.kind for one in history(registered, "demo")]
@@ -196,15 +193,3 @@ def test_a_champion_that_moved_while_the_candidate_was_measured_is_not_overruled
 
     with pytest.raises(BusyError, match="has changed meanwhile; run `dial2vec promote demo` again"):
         promote(project, "demo", MARGINS, rescore=rescore)
-
-
-def test_cleaning_up_mlflow_leaves_registered_files_alone(registered):
-    client = open_store(registered)
-    for one in client.search_logged_models([client.get_experiment_by_name("dial2vec-demo").experiment_id]):
-        client.delete_logged_model(one.model_id)
-    uri = store.store_uri(registered)
-    clean = ["-m", "mlflow", "gc", "--backend-store-uri", uri, "--tracking-uri", uri]
-    assert subprocess.run([sys.executable, *clean], env=os.environ, capture_output=True, check=True)
-    assert not list((registered / "mlruns" / "artifacts" / "models").glob("*/artifacts/MLmodel"))
-    for number in (1, 2):
-        assert (local_model(f"models:/dial2vec-demo/{number}", root=registered) / "config.json").is_file()

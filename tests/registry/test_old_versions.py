@@ -6,7 +6,6 @@ import os
 import shutil
 from pathlib import Path
 
-import mlflow
 import pytest
 from click.testing import CliRunner
 
@@ -22,6 +21,7 @@ from dial2vec.registry.old_versions import old_versions, orphans, remove
 from dial2vec.registry.store import open_store
 from dial2vec.registry.tracking import local_model, register_training, registered_versions
 from tests.registry.conftest import points
+from tests.registry.fake_client import FakeClient
 
 NAME = "dial2vec-demo"
 NOTHING_BY_AGE = Prune(keep_last=0, keep_days=0)
@@ -93,14 +93,14 @@ def test_a_removed_version_leaves_a_line_and_no_file(five):
 
 @pytest.mark.parametrize("step", ["create_run", "delete_model_version", "delete_logged_model", "set_terminated"])
 def test_a_kill_while_a_version_is_removed_leaves_nothing_broken(five, monkeypatch, step):
-    done = getattr(mlflow.MlflowClient, step)
+    done = getattr(FakeClient, step)
 
     def die(*arguments: object, **named: object) -> None:
         done(*arguments, **named)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(mlflow.MlflowClient, step, die)
+        patch.setattr(FakeClient, step, die)
         with pytest.raises(KeyboardInterrupt):
             remove(five, old_versions(five, "demo", NOTHING_BY_AGE))
     for number in numbers(five):
@@ -123,9 +123,8 @@ def test_a_version_that_got_an_alias_meanwhile_stays(five):
 
 def test_files_that_another_version_uses_stay(five):
     client = open_store(five)
-    source = client.get_model_version(NAME, "4")
     folder = local_model(f"models:/{NAME}/4", root=five)
-    client.create_model_version(NAME, client.get_model_version_download_uri(NAME, "4"), model_id=source.model_id)
+    client.create_model_version(NAME, client.get_model_version_download_uri(NAME, "4"))
     client.set_registered_model_alias(NAME, "copy", "6")
     remove(five, old_versions(five, "demo", NOTHING_BY_AGE))
     assert "4" not in numbers(five)

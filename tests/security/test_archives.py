@@ -13,6 +13,7 @@ from dial2vec.data.corpora.checksum import PINNED, content_digest
 from dial2vec.data.corpora.fetch import fetch
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora import CORPORA
+from tests.data.corpora.archives import zipped
 
 ROOT = Path(__file__).parents[2]
 FILES = {"train/dialogues_001.json": "[]", "dev/dialogues_001.json": "[ ]", "README.md": "words"}
@@ -20,9 +21,7 @@ FILES = {"train/dialogues_001.json": "[]", "dev/dialogues_001.json": "[ ]", "REA
 
 def packed(path: Path, files: dict[str, str], *, top: str = "sgd-main", method: int = zipfile.ZIP_STORED) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w", method) as archive:
-        for name, content in files.items():
-            archive.writestr(f"{top}/{name}", content)
+    path.write_bytes(zipped({f"{top}/{name}": content for name, content in files.items()}, method=method))
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import socket
@@ -18,7 +19,9 @@ from dial2vec.config import Schedule
 from dial2vec.operation.schedule import notify as notice
 from dial2vec.operation.schedule import rehearsal
 from dial2vec.operation.schedule.inbox import Arrival, take_in
+from dial2vec.operation.schedule.rehearsal import without_quotes
 from dial2vec.operation.schedule.result import CorpusResult, Retraining
+from dial2vec.project import dvc
 
 SECRET = "T0K3N"
 
@@ -184,3 +187,34 @@ def test_a_verdict_has_no_link_from_outside(text):
     for tag in ("<a", "<img", "<javascript"):
         assert tag not in page
     assert text in "".join(page).replace("&lt;", "<").replace("&gt;", ">")
+
+
+def test_a_night_says_how_many_dialogues_came_and_nothing_that_is_in_them(tmp_path, monkeypatch):
+    for name in ("params.yaml", "dvc.yaml"):
+        (tmp_path / name).touch()
+    for name in ("restore_data", "add_data"):
+        monkeypatch.setattr(dvc, name, lambda root: None)
+    turns = "my hamster zzhamster ran and then it came back at night"
+    exports = {
+        "may.csv": "id,speaker,text\nd1,agent,good day\nd1,Marta,my hamster zzhamster\n",
+        # The turns are one text, which the reason of the refusal quotes.
+        "bad.jsonl": json.dumps({"dialogue_id": "d2", "turns": turns}),
+    }
+    for name, text in exports.items():
+        path = tmp_path / "inbox" / "calls" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (0, 0))
+    said: list[str] = []
+    done = Retraining()
+    done.arrived(take_in(tmp_path, tmp_path / "inbox", ["calls"], redact=False, say=said.append))
+    assert [line for line in said if "1 can be used, 0 quarantined" in line]
+    assert done.refused
+    told = "\n".join([*said, done.to_markdown(page=""), done.to_text("project")])
+    assert not [word for word in ("zzhamster", "Marta", "good day") if word in told]
+
+
+def test_a_reason_in_a_log_quotes_no_long_text():
+    reason = "x's column 'speaker' holds {}, which names nobody's voice"
+    text = repr("I have lost my card, it isn't here")
+    assert without_quotes(reason.format(text)) == reason.format("'...'")

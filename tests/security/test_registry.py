@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -21,6 +22,7 @@ from dial2vec.registry.champions import promote
 from dial2vec.registry.store import open_store
 from dial2vec.registry.tracking import local_model, register_training
 from tests.registry.conftest import *  # noqa: F403
+from tests.registry.stored.conftest import *  # noqa: F403
 from tests.registry.test_champions import MARGINS
 
 
@@ -61,6 +63,10 @@ def dvc(root, *arguments):
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
 
 
+def line(name, words):
+    return json.dumps(Dialogue(name, (Turn("a", "good day"), Turn("b", words))).to_record()) + "\n"
+
+
 @pytest.fixture
 def forgetful(root, make_record, monkeypatch):
     """A project in which dialogue c2 left its words in data, artifacts, DVC, MLflow, the inbox and a collection."""
@@ -68,12 +74,7 @@ def forgetful(root, make_record, monkeypatch):
     from dial2vec.project.dvc import add_data
 
     def lines(*names):
-        return "".join(
-            json.dumps(Dialogue(name, (Turn("a", "good day"), Turn("b", words))).to_record()) + "\n"
-            for name, words in (
-                (name, f"my {SECRET} is broken" if name == "c2" else "good day to you") for name in names
-            )
-        )
+        return "".join(line(name, f"my {SECRET} is broken" if name == "c2" else "good day to you") for name in names)
 
     files = {
         "params.yaml": "corpora: [calls]\n",
@@ -185,11 +186,76 @@ def test_a_collection_that_is_left_is_named_with_the_option_that_makes_it_again(
     ]
 
 
-def test_a_forgetting_that_was_killed_is_continued(forgetful, monkeypatch):
+@pytest.mark.parametrize("step", ["add_data", "_remove_objects", "ForgetPlan.done"])
+def test_a_forgetting_that_was_killed_is_continued(forgetful, monkeypatch, step):
     with monkeypatch.context() as patch:
-        patch.setattr("dial2vec.operation.forget.add_data", lambda _: 1 / 0)
+        patch.setattr(f"dial2vec.operation.forget.{step}", lambda *_: 1 / 0)
         CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
     assert holding(forgetful, SECRET)
     done = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
+    assert "1 dialogue is forgotten." in done.output
+    assert holding(forgetful, SECRET) == []
+
+
+def test_an_export_goes_by_its_receipt_whatever_is_masked_packed_or_encoded(forgetful):
+    imported, imports = forgetful / "inbox" / "imported" / "calls", forgetful / "artifacts" / "calls" / "import"
+    for path in imported.iterdir():
+        path.unlink()
+    secret = "Xyloville, марта@example.org"
+    pq.write_table(pa.table({"text": [secret]}), imported / "may.parquet", compression="zstd")
+    # c2 came again in June, and was set aside; July brought others.
+    (imported / "june.csv").write_bytes(secret.encode("cp1251"))
+    (imports / "june.quarantine.jsonl").write_text(
+        '{"dialogue_id": "c2", "reason": "the id is in may.jsonl already"}\n'
+    )
+    (imported / "july.csv").write_text("id,text\nc9,good day\n")
+    (forgetful / "data" / "calls" / "july.jsonl").write_text(line("c9", "good day"))
+    (imported / "lost.csv").write_text("nobody knows")
+    (forgetful / "mine.csv").write_text(secret)
+    (imports / "may.json").write_text(json.dumps({"source": str(forgetful / "mine.csv")}))
+    done = CliRunner().invoke(main, ["forget", "calls", "c2", "--yes"])
     assert done.exit_code == 0, done.output
+    assert sorted(path.name for path in imported.iterdir()) == ["july.csv", "lost.csv"]
+    assert "inbox/imported/calls/lost.csv  (NOT SEARCHED: no receipt" in done.output
+    assert "mine.csv  (LEFT, the export that brought it)" in done.output
+
+
+def test_what_cannot_be_searched_is_named(forgetful):
+    (forgetful / "notes.txt").write_bytes(f"мой {SECRET}ъ".encode("cp1251"))
+    (forgetful / "closed.zip").write_bytes(b"PK\x03\x04")
+    dry = CliRunner().invoke(main, ["forget", "calls", "c2"])
+    named = [line.split()[0] for line in dry.output.splitlines() if "(NOT SEARCHED" in line]
+    assert named == ["closed.zip", "notes.txt"]
+
+
+def test_copies_in_a_remote_outside_the_project_are_named_and_can_be_removed_later(forgetful, tmp_path_factory):
+    far = tmp_path_factory.mktemp("elsewhere") / "far"
+    shutil.copytree(forgetful / "far", far)
+    shutil.rmtree(forgetful / "far")
+    dvc(forgetful, "remote", "modify", "far", "url", str(far))
+    dry = CliRunner().invoke(main, ["forget", "calls", "c2"])
+    assert "(LEFT in DVC's remote; with --remote it is removed)" in dry.output
+    done = CliRunner().invoke(main, ["forget", "calls", "c2", "--yes"])
+    assert "to remove them: dial2vec forget calls c2 --remote --yes" in done.output
+    assert (holding(forgetful, SECRET), len(holding(far, SECRET))) == ([], 1)
+    later = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
+    assert later.exit_code == 0, later.output
+    assert "1 dialogue is forgotten." in later.output
+    assert (holding(forgetful, SECRET), holding(far, SECRET)) == ([], [])
+    assert "up to date" in dvc(forgetful, "status", "data.dvc")
+
+
+def test_a_remote_that_is_no_folder_is_named(forgetful):
+    dvc(forgetful, "remote", "modify", "far", "url", "s3://bucket/far")
+    dry = CliRunner().invoke(main, ["forget", "calls", "c2"])
+    assert "s3://bucket/far  (LEFT, storage of DVC elsewhere, which is not searched)" in dry.output
+
+
+def test_a_remote_inside_the_project_and_joined_corpora_lose_the_dialogue_without_being_asked(forgetful):
+    joined = forgetful / "artifacts" / "calls+chats" / "splits" / "train.jsonl"
+    joined.parent.mkdir(parents=True)
+    joined.write_text(line("calls/c2", f"my {SECRET} is broken"))
+    done = CliRunner().invoke(main, ["forget", "calls", "c2", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert "LEFT" not in done.output
     assert holding(forgetful, SECRET) == []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jmespath
+from jmespath.exceptions import JMESPathError
 from jmespath.visitor import TreeInterpreter
 
 Find = Callable[[Any], Any]
@@ -20,9 +23,52 @@ def compiled(text: str) -> Find:
     return _function(jmespath.compile(text).parsed)
 
 
+# A path into nested values, as users name a column.
+PATH = re.compile(r"[\w$-]+(?:\[[^\]]*\]|\.[\w$-]+)+")
+
+
+def of_column(name: str) -> str:
+    """Return the expression that finds a column by its name, whatever characters the name has."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else json.dumps(name, ensure_ascii=False)
+
+
+def is_column(text: str) -> bool:
+    """Return whether an expression is the name of a column and nothing else, which never fails."""
+    return jmespath.compile(text).parsed["type"] == "field"
+
+
 def is_false(value: Any) -> bool:
     """Return whether a value counts as missing; 0 does not."""
     return value is None or value is False or (isinstance(value, str | list | dict) and not value)
+
+
+class Finder:
+    """A JMESPath expression.
+
+    :param find: Returns what the expression finds in a value; None if it finds nothing.
+    """
+
+    __slots__ = ("find", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        find = compiled(text)
+        self.find = find if is_column(text) else _careful(find)
+
+    def __call__(self, value: Any) -> Any:
+        """Return what the expression finds in a value; None if it finds nothing."""
+        return self.find(value)
+
+
+def _careful(find: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def find_or_none(value: Any) -> Any:
+        try:
+            return find(value)
+        except (JMESPathError, TypeError, RecursionError):
+            # A function meets another type than in the records that the recipe is for.
+            return None
+
+    return find_or_none
 
 
 def _function(node: dict[str, Any]) -> Find:

@@ -7,7 +7,7 @@ dialogue are: in records by JMESPath expressions, in lines of text by patterns w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
@@ -17,30 +17,15 @@ from typing import Any
 import yaml
 from jmespath.exceptions import JMESPathError
 
-from conversations.by_recipe.expressions import compiled
+from conversations.by_recipe.expressions import PATH, Finder, of_column
 from conversations.errors import CorpusError, did_you_mean
+from conversations.guessing.names import SEVERAL, plain
+from conversations.guessing.reshaping import STEPS
+from conversations.guessing.speech import NotSpeech, marks
 from conversations.options import KINDS, NamedColumns
 from conversations.values.cells import unpacked
 
 ORDERS = ("time", "as is")
-
-
-class Finder:
-    """A JMESPath expression."""
-
-    __slots__ = ("_find", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._find = compiled(text)
-
-    def __call__(self, value: Any) -> Any:
-        """Return what the expression finds in a value; None if it finds nothing."""
-        try:
-            return self._find(value)
-        except (JMESPathError, TypeError, RecursionError):
-            # A function meets another type than in the records that the recipe is for.
-            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +106,23 @@ class Recipe:
     :param decode: Columns that hold JSON as text, or objects with lists as text.
     :param id: Id of the dialogue.
     :param rest: True if rows without an id are one dialogue, which has the name of the file.
+    :param spans: True if a dialogue may go on in other files of a folder: its id alone tells.
     :param turns: List of turns in a record, or a text that holds them as lines.
-    :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it.
+    :param first: First message of a record, beside the list of turns, which may repeat it.
+    :param last: Last message of a record, likewise, or an answer as text.
+    :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it,
+        unless it is "new".
+    :param reshape: Named steps by which records are reshaped before they are read (`guessing.reshaping.STEPS`).
     :param skip: Expression that is true for records without a dialogue, such as settings.
     :param branch: Order of a tree of messages.
     :param speaker: Speaker of a turn.
     :param text: Text of a turn.
     :param time: Time of a turn.
+    :param day: Date of a turn, if `time` is a clock.
+    :param versions: A message's id, and its version: only the newest one counts.
     :param order: "time" sorts turns by time, "as is" keeps them; None sorts records and keeps lines.
     :param date: Start of the dialogue, if the turns have no time.
-    :param labels: Labels of the dialogue.
+    :param labels: Labels of the dialogue, each with True if a text may hold several.
     :param metadata: Further values of the dialogue, by key; None takes all plain values without another meaning.
     :param html: True if the texts are HTML.
     :param replace: Text by the pattern that it replaces in texts, such as marks of pauses.
@@ -139,6 +131,7 @@ class Recipe:
     :param speakers: Names by the value of `speaker`.
     :param people: List of [value of `speaker`, name] in a record, such as the list of its participants.
     :param not_speech: Expressions by kind: a turn for which one is true was not said.
+    :param marks: Columns by whose names and values programs tell what nobody said, such as `is_internal` and `type`.
     :param notices: Patterns of whole texts that programs write, such as "Liked a message"; by kind if they are others.
     :param lines: Patterns of a text format.
     :param side_files: Names of files without turns that stand in the same folder.
@@ -152,16 +145,22 @@ class Recipe:
     decode: tuple[str, ...] = ()
     id: Finder | None = None
     rest: bool = False
+    spans: bool = False
     turns: Finder | None = None
-    parts: bool = False
+    first: Finder | None = None
+    last: Finder | None = None
+    parts: bool | str = False
+    reshape: tuple[str, ...] = ()
     skip: Finder | None = None
     branch: Branch | None = None
     speaker: Finder | None = None
     text: Finder | None = None
     time: Finder | None = None
+    day: Finder | None = None
+    versions: tuple[Finder, ...] = ()
     order: str | None = None
     date: Finder | None = None
-    labels: Finder | None = None
+    labels: tuple[tuple[Finder, bool], ...] = ()
     metadata: Mapping[str, Finder] | None = None
     html: bool = False
     replace: tuple[tuple[re.Pattern[str], str], ...] = ()
@@ -170,6 +169,7 @@ class Recipe:
     speakers: Mapping[str, str] | None = None
     people: Finder | None = None
     not_speech: tuple[tuple[str, Finder], ...] = ()
+    marks: NotSpeech | None = None
     notices: tuple[tuple[str, re.Pattern[str]], ...] = ()
     lines: Lines | None = None
     side_files: tuple[str, ...] = ()
@@ -177,6 +177,8 @@ class Recipe:
 
     def decoded(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return a record in which the columns with JSON as text, and the lists as text in them, hold their values."""
+        if not self.decode:
+            return values
         decoded = {}
         for name in self.decode:
             value = unpacked(text) if isinstance(text := values.get(name), str) else text
@@ -205,18 +207,22 @@ class Recipe:
             (value := finder(values)) is False or value in (None, [], {}) for finder in self.has
         )
 
-    def replaced(self, options: NamedColumns) -> Recipe:
-        """Return the recipe with the user's own id, speaker, text and time in place of its own."""
-        given: dict[str, Any] = {
-            "id": options.dialogue_id,
-            "speaker": options.speaker,
-            "text": options.text,
-            "time": options.time,
-        }
+    def replaced(self, options: NamedColumns, columns: Collection[str]) -> Recipe:
+        """Return the recipe with the user's own id, speaker, text, labels and time in place of its own.
+
+        :param columns: Columns of the records: one of them that is named as the time of turns is their date.
+        """
+        time = "date" if self.turns and options.time in columns else "time"
+        given = {"id": options.dialogue_id, "speaker": options.speaker, "text": options.text, time: options.time}
+        finders: dict[str, Any] = {key: Finder(_named(name)) for key, name in given.items() if name}
         if options.labels:
-            given["labels"] = options.labels[0] if len(options.labels) == 1 else f"[{', '.join(options.labels)}]"
-        finders: dict[str, Any] = {key: Finder(text) for key, text in given.items() if text}
+            finders["labels"] = _labels([*map(_named, options.labels)])
         return replace(self, **finders)
+
+
+def _named(name: str) -> str:
+    """Return the expression for a column as users name it, which may be a path."""
+    return f"{of_column(name)} || {name}" if PATH.fullmatch(name) else of_column(name)
 
 
 @cache
@@ -262,6 +268,14 @@ def recipe_from(text: str, name: str, *, where: str) -> Recipe:
         raise CorpusError(f"{where}:{line}: not valid YAML; expected a recipe (docs/recipes.md). Mend it.") from error
     if not isinstance(content, dict):
         raise CorpusError(f"{where}: no recipe; expected keys such as title, turns, speaker, text (docs/recipes.md).")
+    return recipe_from_keys(content, name, where=where)
+
+
+def recipe_from_keys(content: dict[str, Any], name: str, *, where: str) -> Recipe:
+    """Return a recipe from its keys.
+
+    :raises CorpusError: if a key is unknown, or an expression or a pattern is broken.
+    """
     known = [item.name for item in fields(Recipe) if item.name != "name"]
     for key in content:
         if key not in known:
@@ -282,6 +296,17 @@ def _checked(recipe: Recipe, where: str) -> Recipe:
         raise CorpusError(f"{where}: the recipe has no {missing}. Add what is missing (docs/recipes.md).")
     if wrong := {kind for kind, _ in recipe.not_speech + recipe.notices} - set(KINDS):
         raise CorpusError(f"{where}: unknown kind {min(wrong)!r} in not_speech; expected {', '.join(KINDS)}.")
+    for step in recipe.reshape:
+        if step not in STEPS:
+            raise CorpusError(
+                f"{where}: unknown step {step!r} in reshape.{did_you_mean(step, STEPS)} Expected: {', '.join(STEPS)}."
+            )
+    if len(recipe.versions) not in (0, 2):
+        raise CorpusError(
+            f"{where}: {len(recipe.versions)} expressions in versions; expected a message's id and version."
+        )
+    if recipe.parts not in (False, True, "new"):
+        raise CorpusError(f"{where}: unknown parts {recipe.parts!r}; expected true or new.")
     if recipe.order not in (None, *ORDERS):
         raise CorpusError(f"{where}: unknown order {recipe.order!r}; expected {' or '.join(ORDERS)}.")
     return recipe
@@ -289,6 +314,12 @@ def _checked(recipe: Recipe, where: str) -> Recipe:
 
 def _finders(texts: Mapping[str, str]) -> dict[str, Finder]:
     return {name: Finder(text) for name, text in texts.items()}
+
+
+def _labels(texts: Any) -> tuple[tuple[Finder, bool], ...]:
+    """Return the labels of a recipe: of a list, only columns that are named in the plural hold several in a text."""
+    alone = isinstance(texts, str)
+    return tuple((Finder(text), alone or bool(SEVERAL.search(plain(text)))) for text in _listed(texts))
 
 
 def _not_speech(kinds: Mapping[str, Any]) -> tuple[tuple[str, Finder], ...]:
@@ -307,10 +338,15 @@ def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
 # How the value of a recipe's key is compiled; the others stay.
 COMPILED: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
-        ("id", "turns", "speaker", "people", "text", "time", "date", "labels", "skip"), lambda text: Finder(str(text))
+        ("id", "turns", "first", "last", "speaker", "people", "text", "time", "day", "date", "skip"),
+        lambda text: Finder(str(text)),
     ),
+    "labels": lambda texts: _labels(texts),
+    "versions": lambda texts: tuple(map(Finder, texts)),
+    "marks": lambda given: marks(**given),
     "has": lambda texts: tuple(map(Finder, texts)),
     "decode": tuple,
+    "reshape": tuple,
     "branch": lambda named: Branch(**_finders(named)),
     "metadata": _finders,
     "side_files": tuple,

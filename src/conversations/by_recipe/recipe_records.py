@@ -5,47 +5,42 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from conversations.by_recipe.recipe import Branch, Finder, Recipe
+from conversations.by_recipe.expressions import Finder
+from conversations.by_recipe.recipe import Branch, Recipe
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.formats.markup import without_html
-from conversations.formats.plain_text import script_of
 from conversations.formats.records import Record
-from conversations.guessing.columns import Columns
 from conversations.guessing.names import by_name
-from conversations.result import ImportResult
-from conversations.values.cells import as_labels, as_name, cell_text
+from conversations.guessing.turns import closing_turns
+from conversations.values.cells import as_labels, as_name, as_turn_list, cell_text
 
 # Keys of the plain records.
-ID, SPEAKER, TEXT, TIME, LABELS, TURNS, METADATA = "id", "speaker", "text", "time", "labels", "turns", "metadata"
+ID, SPEAKER, TEXT, TIME, LABELS, TURNS = "id", "speaker", "text", "time", "labels", "turns"
+DATE, METADATA, FIRST, LAST, KIND, VERSION = "date", "metadata", "first", "last", "kind", "version"
 # Keys of a recipe whose expressions use columns up: these are no metadata.
-USING = ("id", "turns", "speaker", "text", "time", "date", "labels", "skip", "people")
+USING = ("id", "turns", "speaker", "text", "time", "date", "skip", "people")
 PLAIN = (str, int, float, bool)
 # Length in characters from which on a value is a text, not an id.
 LONG_ID = 100
 
 
-def columns_of(recipe: Recipe) -> Columns:
-    """Return the columns of the plain records that `RecordReader` gives."""
-    whole = bool(recipe.turns or recipe.lines or (recipe.branch and recipe.id))
-    return Columns(
-        dialogue_id=ID if recipe.id or recipe.branch or whole else None,
-        turns=TURNS if whole and not recipe.parts else None,
-        speaker=SPEAKER,
-        text=TEXT,
-        time=TIME if recipe.time or recipe.lines or recipe.parts else None,
-        in_order=not (sorts(recipe) or recipe.parts),
-        labels=(LABELS,) if recipe.labels else (),
-        html=recipe.html and not recipe.lines,
-        packed=METADATA,
-    )
+def is_whole(recipe: Recipe) -> bool:
+    """Return whether each plain record holds a whole dialogue, not a turn."""
+    return bool(recipe.turns or recipe.lines or (recipe.branch and recipe.id)) and not recipe.parts
 
 
 def sorts(recipe: Recipe) -> bool:
     """Return whether the turns are sorted by their times."""
     return recipe.order == "time" or bool(recipe.order is None and recipe.time and not recipe.lines)
+
+
+def keeps_order(recipe: Recipe) -> bool:
+    """Return whether turns keep their order, whatever their times are."""
+    return not (sorts(recipe) or recipe.parts)
 
 
 def _words(expression: str) -> set[str]:
@@ -63,24 +58,32 @@ class RecordReader:
     def __init__(self, recipe: Recipe, *, name: str, keep: Sequence[str] = ()) -> None:
         self.recipe = recipe
         self.left_out: Counter[str] = Counter()
+        self.rows = 0
         self.repeated = 0
         self.skipped = 0
         self._name = name
         self._keep = keep
         expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
         finders = (value for name in USING if (value := getattr(recipe, name)))
+        labels = (finder for finder, _ in recipe.labels)
         branch = (recipe.branch.id, recipe.branch.parent, recipe.branch.last) if recipe.branch else ()
-        rules = (*(finder for _, finder in recipe.not_speech), *filter(None, branch))
-        self._used = {*recipe.decode, *(word for finder in (*finders, *rules) for word in _words(finder.text))}
+        # Of records with a list of turns, the rules are about the turns.
+        whole = recipe.turns is not None
+        rules = (*(rule for _, rule in recipe.not_speech if not whole or "_record" in rule.text), *filter(None, branch))
+        self._used = {*recipe.decode, *(word for finder in (*finders, *labels, *rules) for word in _words(finder.text))}
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
         self._read: dict[str, tuple[str, list[tuple[str, str]]]] = {}
         self._named = False
+        # The guess names all columns, and says where none is: nothing is sought or made up.
+        self._drafted = not recipe.name
+        self._marks = replace(recipe.marks, keep=tuple(keep)) if recipe.marks else None
         self._has_trees = bool(recipe.branch and recipe.id and recipe.turns is None)
         self._kept = tuple((kind, finder) for kind, finder in recipe.not_speech if kind in keep)
 
     def read(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield the plain records; a row that was not said is left out."""
+        records = self._once(records)
         if self.recipe.branch and not self.recipe.turns and not self.recipe.id:
             yield from self._threads(records, self.recipe.branch)
             return
@@ -90,24 +93,43 @@ class RecordReader:
         first = list(islice(records, 2))
         for number, record in enumerate(chain(first, records), start=1):
             if record.problem:
-                yield record
+                yield record._replace(values={ID: self._id(record.values, "") if self.recipe.id else self._name})
                 continue
             values = self.recipe.decoded(record.values)
             if self.recipe.skip and _is_true(self.recipe.skip(values)):
                 self.skipped += 1
                 continue
-            plain = self._plain(values, f"{self._name}-{number}" if len(first) > 1 else self._name)
+            numbered = (len(first) > 1 or self._drafted) and not self.recipe.parts
+            plain = self._plain(values, f"{self._name}-{number}" if numbered else self._name)
             if self.recipe.parts:
-                filled = sum(bool(turn[TEXT]) for turn in plain[TURNS])
-                plain[TURNS] = self._new(plain)
-                self.repeated += filled - len(plain[TURNS])
+                if self.recipe.parts != "new":
+                    filled = sum(bool(turn[TEXT]) for turn in plain[TURNS])
+                    plain[TURNS] = self._new(plain)
+                    self.repeated += filled - len(plain[TURNS])
                 shared = {key: value for key, value in plain.items() if key != TURNS}
-                times = {TIME: plain["date"]}
+                times = {TIME: plain[DATE]}
                 yield from (
                     record._replace(values=shared | turn | ({} if turn[TIME] else times)) for turn in plain[TURNS]
                 )
             elif plain:
-                yield record._replace(values=plain)
+                yield Record(record.line, plain)
+
+    def _once(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Count records, and leave out turns that equal an earlier one to the letter, time included."""
+        recipe, contents = self.recipe, set[int]()
+        time = recipe.time if recipe.turns is None else recipe.date if recipe.parts == "new" else None
+        for record in records:
+            self.rows += 1
+            if time and not record.problem and time(record.values):
+                try:
+                    content = hash(tuple(record.values.values()))
+                except TypeError:
+                    content = hash(repr(record.values))
+                if content in contents:
+                    self.repeated += 1
+                    continue
+                contents.add(content)
+            yield record
 
     def _threads(self, records: Iterable[Record], branch: Branch) -> Iterator[Record]:
         """Yield rows whose dialogue is named by the message that all others answer, directly or not."""
@@ -120,7 +142,7 @@ class RecordReader:
             name = as_name(branch.id(record.values)) if branch.id else ""
             parents[name] = as_name(branch.parent(record.values)) if branch.parent else ""
             if plain := self._plain(self.recipe.decoded(record.values), ""):
-                rows.append((name, record._replace(values=plain)))
+                rows.append((name, Record(record.line, plain)))
         for name, record in rows:
             path = dict.fromkeys([name])
             while (name := parents.get(name, "")) and name not in path:
@@ -148,12 +170,12 @@ class RecordReader:
         date, before = self._read.get(plain[ID], ("", []))
         if before and texts[: len(before)] == before:
             turns = turns[len(before) :]
-        elif before and before[: len(texts)] == texts and plain["date"] <= date:
+        elif before and before[: len(texts)] == texts and plain[DATE] <= date:
             # The newest part comes first.
             return []
         else:
             texts = before + texts
-        self._read[plain[ID]] = (plain["date"] or date, texts)
+        self._read[plain[ID]] = (plain[DATE] or date, texts)
         return turns
 
     def _plain(self, values: dict[str, Any], name: str) -> dict[str, Any]:
@@ -164,40 +186,56 @@ class RecordReader:
         recipe = self.recipe
         plain: dict[str, Any] = {}
         if recipe.labels:
-            plain[LABELS] = as_labels(recipe.labels(values), several=True)
+            plain[LABELS] = [label for find, more in recipe.labels for label in as_labels(find(values), several=more)]
         if metadata := self._metadata(values):
             plain[METADATA] = metadata
-        if recipe.turns is None and not self._has_trees:
-            turn = self._turn(values)
-            if recipe.id:
-                plain[ID] = self._id(values, self._name)
-            return plain | turn if turn else {}
-        plain[ID] = self._id(values, name)
+        if recipe.turns or self._has_trees:
+            return plain | self._dialogue(values, name)
+        if recipe.id:
+            plain[ID] = self._id(values, self._name)
+        if recipe.versions:
+            plain[VERSION] = tuple(as_name(find(values)) for find in recipe.versions)
+        turn = self._turn(values)
+        if not turn:
+            return {}
+        plain.update(turn)
+        return plain
+
+    def _dialogue(self, values: dict[str, Any], name: str) -> dict[str, Any]:
+        """Return id, turns and date of a record that holds a dialogue."""
+        recipe = self.recipe
+        plain: dict[str, Any] = {ID: self._id(values, name), DATE: as_name(recipe.date(values)) if recipe.date else ""}
+        if recipe.first and isinstance(first := recipe.first(values), dict):
+            plain[FIRST] = self._turns(values, [first])
+        if recipe.last and (last := self._last(recipe.last(values))):
+            plain[LAST] = last
         turns = self._turns(values, recipe.turns(values) if recipe.turns else values[TURNS])
+        if not isinstance(turns, list):
+            return plain | {TURNS: turns}
         if recipe.people:
             pairs = [pair for pair in _elements(recipe.people(values)) if isinstance(pair, list) and len(pair) == 2]
             names = {as_name(value): name for value, shown in pairs if (name := as_name(shown))}
             turns = [turn | {SPEAKER: names.get(turn[SPEAKER], turn[SPEAKER])} for turn in turns]
         if recipe.join is not None:
             turns = _joined(turns, recipe.join)
-        date = recipe.date(values) if recipe.date else None
-        # Turns that keep their order still tell when the dialogue began.
-        times = (turn[TIME] for turn in turns if turn[TIME]) if not sorts(recipe) else iter(())
-        return plain | {TURNS: turns, "date": as_name(next(times, None)) or as_name(date)}
+        if not sorts(recipe):
+            # Turns that keep their order still tell when the dialogue began.
+            plain[DATE] = as_name(next((turn[TIME] for turn in turns if turn[TIME]), None)) or plain[DATE]
+        return plain | {TURNS: turns}
 
     def _metadata(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the further plain values of a record, by key, and those of an object `metadata` in it."""
-        if self.recipe.metadata is not None:
-            further = {key: finder(values) for key, finder in self.recipe.metadata.items()}
-        else:
-            packed = values.get(METADATA)
-            every = (packed if isinstance(packed, dict) else {}) | values
-            further = {key: value for key, value in every.items() if key not in self._used}
-        return {key: value for key, value in further.items() if isinstance(value, PLAIN) and value != ""}
+        if (named := self.recipe.metadata) is not None:
+            return {key: value for key, finder in named.items() if _is_plain(value := finder.find(values))}
+        packed = values.get(METADATA)
+        every = (packed if isinstance(packed, dict) else {}) | values
+        return {key: value for key, value in every.items() if key not in self._used and _is_plain(value)}
 
     def _id(self, values: dict[str, Any], name: str) -> str:
         """Return the id of a dialogue; the name if none before it had an id."""
         own = as_name(self.recipe.id(values)) if self.recipe.id else ""
+        if self._drafted and self.recipe.id:
+            return own
         if not own and self.recipe.id and self.recipe.turns:
             simple = [
                 key for key, value in values.items() if isinstance(value, str | int) and len(str(value)) < LONG_ID
@@ -206,9 +244,22 @@ class RecordReader:
         self._named = self._named or bool(own)
         return own or ("" if self._named and not self.recipe.rest else name)
 
-    def _turns(self, values: dict[str, Any], value: Any) -> list[dict[str, Any]]:
-        if isinstance(value, str):
+    def _last(self, value: Any) -> list[dict[str, Any]]:
+        """Return the turns of an answer that follows the list of turns: an object, a list, or a text."""
+        turns = closing_turns(value)
+        if isinstance(value, str) and not turns:
+            return [{SPEAKER: "assistant", TEXT: value, TIME: ""}] if value.strip() else []
+        return [plain for turn in turns if (plain := self._turn(turn))]
+
+    def _turns(self, values: dict[str, Any], value: Any) -> Any:
+        """Return the turns in a list, or a text that holds them."""
+        if isinstance(value, str) and self.recipe.lines:
             return self._lines(value)
+        if isinstance(value, str) or self._drafted:
+            turn_list = as_turn_list(value)
+            if turn_list is None:
+                return value if isinstance(value, str) else None
+            value = turn_list
         elements = _elements(value)
         if self._needs_record:
             elements = [element | {"_record": values} for element in elements if isinstance(element, dict)]
@@ -223,8 +274,6 @@ class RecordReader:
 
     def _lines(self, text: str) -> list[dict[str, Any]]:
         """Return the turns of a cell that holds a dialogue in lines."""
-        if self.recipe.lines is None:
-            return [{SPEAKER: turn.speaker, TEXT: turn.text, TIME: ""} for turn in script_of(text).spoken()]
         reader = LineReader(self.recipe, name="", keep=self._keep)
         text = without_html(text) if self.recipe.html else text
         turns = [turn for record in reader.read(text) for turn in record.values[TURNS]]
@@ -238,20 +287,26 @@ class RecordReader:
             if _is_true(finder(element)):
                 self.left_out[kind] += 1
                 return None
-        speaker = as_name(recipe.speaker(element)) if recipe.speaker else ""
+        speaker = as_name(recipe.speaker.find(element)) if recipe.speaker else ""
         if recipe.speakers:
             speaker = recipe.speakers.get(speaker, speaker)
         if not speaker:
             speaker = next((kind for kind, finder in self._kept if finder(element)), "")
-        text = recipe.mended(cell_text(recipe.text(element))) if recipe.text else ""
+        text = cell_text(recipe.text.find(element)) if recipe.text else ""
+        text = recipe.mended(text) if recipe.replace else text
         if recipe.notices and (kind := recipe.kind_of(text)) and kind not in self._keep:
             self.left_out[kind] += 1
             return None
-        if not (speaker or text):
+        if not (speaker or text) and not self._drafted:
             # Nothing but the frame of a message, such as the root of a tree.
             return None
-        time = as_name(recipe.time(element)) if recipe.time else ""
-        return {SPEAKER: speaker, TEXT: text, TIME: time}
+        time = as_name(recipe.time.find(element)) if recipe.time else ""
+        if recipe.day:
+            time = f"{as_name(recipe.day(element))} {time}".strip()
+        turn = {SPEAKER: speaker, TEXT: text, TIME: time}
+        if self._marks and (kind := self._marks.kind(element, speaker, "")):
+            turn[KIND] = kind
+        return turn
 
     def _along(self, elements: list[Any], answers: Finder) -> list[Any]:
         """Return the first message, its first answer, and so on; the others are counted."""
@@ -270,7 +325,8 @@ class RecordReader:
             return elements
         by_id = {as_name(branch.id(element)): element for element in elements}
         parents = {name: as_name(branch.parent(element)) for name, element in by_id.items()}
-        if not any(parents.values()):
+        forks = any(count > 1 for name, count in Counter(parents.values()).items() if name)
+        if not any(parents.values()) or (self._drafted and not forks):
             return elements
         last = as_name(branch.last(values)) if branch.last else ""
         if last not in by_id:
@@ -284,6 +340,10 @@ class RecordReader:
         if count := sum(bool(self.recipe.text and cell_text(self.recipe.text(element))) for element in other):
             self.left_out["edited"] += count
         return list(reversed(path.values()))
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, PLAIN) and value != ""
 
 
 def _is_true(value: Any) -> bool:
@@ -305,16 +365,3 @@ def _joined(turns: list[dict[str, Any]], between: str) -> list[dict[str, Any]]:
         else:
             whole.append(dict(turn))
     return whole
-
-
-def only_once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:
-    """Leave out records of single turns that equal an earlier one to the letter, time included."""
-    contents: set[int] = set()
-    for record in records:
-        if recipe.turns is None and recipe.time and not record.problem and recipe.time(record.values):
-            content = hash(repr(record.values))
-            if content in contents:
-                result.repeated += 1
-                continue
-            contents.add(content)
-        yield record

@@ -9,12 +9,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from conversations.by_recipe.recipe import Finder, Recipe, known_recipes
+from conversations.by_recipe.expressions import Finder, of_column
+from conversations.by_recipe.recipe import Recipe, known_recipes
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
-from conversations.guessing.evidence import changes, id_column, time_column
+from conversations.guessing.evidence import changes, date_column, id_column, rows_by, time_column
 from conversations.guessing.exchanges import CLOSING
-from conversations.guessing.names import plain
+from conversations.guessing.names import columns_in, plain
 from conversations.guessing.unfolding import dialogue_object
 from conversations.guessing.voices import voices
 from conversations.values.cells import as_name
@@ -45,7 +46,7 @@ def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     rows = not recipe.turns
     if recipe.branch or recipe.lines or (rows and not recipe.id) or any(recipe.id(v) for v in sample if recipe.id):
         return recipe
-    names = list(dict.fromkeys(name for values in sample for name in values))
+    names = columns_in(sample)
     name = id_column("id", sample, names, repeating=rows)
     name = name or (None if rows else id_column("own id", sample, names, repeating=False))
     if not name and (around := dialogue_object(sample)):
@@ -65,11 +66,19 @@ def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     turns = [turn for group in groups for turn in group]
     if recipe.time and any(map(recipe.time, turns)):
         return recipe
-    names = list(dict.fromkeys(name for turn in turns for name in turn))
+    names = columns_in(turns)
     name = time_column(groups, names)
     if not name or not changes(groups, name) or any(unread(map(as_name, (turn.get(name) for turn in turns)))):
         return recipe
     return replace(recipe, time=Finder(json.dumps(name)), order="time")
+
+
+def with_date(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe whose turns have no times with the date by its column's name, if its own finds nothing."""
+    if not recipe.turns or recipe.time or (recipe.date and any(map(recipe.date, sample))):
+        return recipe
+    name = date_column(sample, columns_in(sample))
+    return replace(recipe, date=Finder(of_column(name))) if name else recipe
 
 
 def with_voices(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
@@ -90,10 +99,7 @@ def with_voices(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
 
 
 def _rows_by_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for values in sample:
-        groups.setdefault(str(recipe.id(values)) if recipe.id else "", []).append(values)
-    return list(groups.values())
+    return rows_by(sample, lambda values: str(recipe.id(values)) if recipe.id else "")
 
 
 def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:

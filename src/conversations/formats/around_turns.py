@@ -11,6 +11,7 @@ from conversations.formats.stamps import MOMENT, TIME, Pair
 from conversations.guessing.naming import is_field
 from conversations.guessing.speech import NOTICE
 from conversations.values.moments import find_day, plain_time
+from conversations.vocabulary import listed, word_set
 
 Split = Callable[[str], Pair | None]
 # "[1] Kim: Hello", "Turn 1 - Kim: Hello", "#1 Kim: Hello", "[Channel 2] Kim: Hello"
@@ -20,20 +21,9 @@ NUMBER = re.compile(
     r"\s?[.:|)–-]?\s+(?=\S)",
     re.IGNORECASE,
 )
-# "Kim says: Hello", "Kim says (10:05): Hello"
-VERBS = (
-    *("says", "said", "wrote", "writes", "asked", "asks", "replied", "replies", "answered", "sagt", "sagte", "schrieb"),
-    *("schreibt", "dice", "dijo", "escribió", "escribe", "dit", "a dit", "a écrit", "écrit", "scrive", "ha scritto"),
-    *("disse", "diz", "escreveu", "zegt", "schreef", "mówi", "napisał", "napisała", "пишет", "написал", "написала"),
-    *("говорит", "сказал", "сказала", "说", "说道", "さんの発言"),
-)
-SAYING = re.compile(
-    rf"^(\S.{{0,60}}?)\s(?:{'|'.join(VERBS)})(\s?[\[(][^)\]]{{1,30}}[\])])?\s?([:：])(?=\s|$)", re.IGNORECASE
-)
-RELATIVE = {
-    *("today", "yesterday", "heute", "gestern", "hoy", "ayer", "aujourd'hui", "hier", "oggi", "ieri", "hoje", "ontem"),
-    *("vandaag", "gisteren", "dzisiaj", "wczoraj", "сегодня", "вчера", "今天", "昨天", "今日", "昨日", "오늘", "어제"),
-}
+VERBS = "|".join(listed("texts", "verbs"))
+SAYING = re.compile(rf"^(\S.{{0,60}}?)\s(?:{VERBS})(\s?[\[(][^)\]]{{1,30}}[\])])?\s?([:：])(?=\s|$)", re.IGNORECASE)
+RELATIVE = word_set("texts", "relative")
 # Lines that transcribers put between turns: "[laughter]", "[END OF CALL]", "(pause)".
 IN_SQUARES = re.compile(r"\[[^\[\]\n]{1,60}\]")
 SOUND = re.compile(

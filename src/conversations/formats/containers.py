@@ -6,15 +6,13 @@ What is inside is written as plain files into a temporary folder, within bounds,
 from __future__ import annotations
 
 import csv
-import lzma
 import re
 import shutil
 import sqlite3
-import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -23,7 +21,15 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from conversations.errors import CorpusError
-from conversations.formats.bounds import require_bounds
+from conversations.formats.archives import (
+    DAMAGE,
+    MIB,
+    Member,
+    open_tar,
+    place_within,
+    require_bounds,
+    zip_members,
+)
 from conversations.formats.encodings import open_bytes
 from conversations.formats.formats import CONTAINERS, ENDINGS, ending
 
@@ -68,9 +74,10 @@ class Unpacking:
             if self._table and not path.is_dir():
                 raise CorpusError(f"{path} has no tables (--table); expected a workbook or a database. Leave it out.")
             return path
-        folder = Path(self._folder.name) / str(len(self._shown))
+        # No name of a folder begins with that of another one.
+        folder = Path(self._folder.name) / f"{len(self._shown):06}"
         folder.mkdir()
-        self._shown[str(folder)] = str(path)
+        self._shown[str(folder)] = self.shown(str(path))
         unpack(path, folder, self._table)
         return folder
 
@@ -103,40 +110,32 @@ def _unpacker(path: Path) -> Callable[[Path, Path, str | None], None] | None:
 def _unpack_archive(path: Path, folder: Path, _: str | None) -> None:
     """Write the members with a known ending; pictures and voice messages of a chat stay inside."""
     with zipfile.ZipFile(path) as archive:
-        members = [member for member in archive.infolist() if _is_wanted(PurePosixPath(member.filename))]
+        members = [member for member in zip_members(archive) if _is_wanted(member)]
         for member in members:
-            _copy(path, archive, member, _target(folder, member.filename))
+            try:
+                _copy(member, folder)
+            except DAMAGE as error:
+                raise CorpusError(
+                    f"{path}: {member.name} cannot be unpacked ({error}); expected a whole archive without a "
+                    "password. Unpack it yourself and import the folder."
+                ) from error
     if not members:
         raise _nothing_in(path)
 
 
 def _unpack_tar(path: Path, folder: Path, _: str | None) -> None:
-    """Write the members with a known ending, as those of a zip archive; links and devices stay inside."""
-    unpacked, wanted = 0, False
+    """Write the members with a known ending, as those of a zip archive."""
     try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                unpacked += member.size
-                require_bounds(path, unpacked)
-                source = archive.extractfile(member) if member.isreg() else None
-                if source and _is_wanted(PurePosixPath(member.name)):
-                    wanted = True
-                    with _target(folder, member.name).open("wb") as handle:
-                        shutil.copyfileobj(source, handle)
-    except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        with open_tar(path, partial(require_bounds, path)) as members:
+            wanted = [member for member in members if _is_wanted(member)]
+            for member in wanted:
+                _copy(member, folder)
+    except DAMAGE as error:
         raise CorpusError(
             f"{path} is a damaged tar archive ({error}); expected a whole one. Fetch or export it again."
         ) from error
     if not wanted:
         raise _nothing_in(path)
-
-
-def _target(folder: Path, name: str) -> Path:
-    """Return the file for a member; names come from strangers: parts such as ".." and drive letters are left out."""
-    parts = [re.sub(r'[\\:*?"<>|\0]', "_", part) for part in PurePosixPath(name).parts]
-    target = folder.joinpath(*(part for part in parts if part not in ("/", "..", ".")))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
 
 
 def _nothing_in(path: Path) -> CorpusError:
@@ -146,26 +145,15 @@ def _nothing_in(path: Path) -> CorpusError:
     )
 
 
-def _is_wanted(name: PurePosixPath) -> bool:
+def _is_wanted(member: Member) -> bool:
+    name = PurePosixPath(member.name)
     hidden = any(part.startswith((".", "__MACOSX")) for part in name.parts if part != "..")
     return not hidden and ending(Path(name.name)) in (*ENDINGS, *CONTAINERS)
 
 
-def _copy(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> None:
-    try:
-        with archive.open(member) as source, target.open("wb") as handle:
-            left = member.file_size
-            # A member may be longer than it says.
-            while block := source.read(1 << 20):
-                left -= len(block)
-                if left < 0:
-                    raise zipfile.BadZipFile("a member is longer than it says")
-                handle.write(block)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
-        raise CorpusError(
-            f"{path}: {member.filename} cannot be unpacked ({error}); expected a whole archive without a password. "
-            "Unpack it yourself and import the folder."
-        ) from error
+def _copy(member: Member, folder: Path) -> None:
+    with member.open() as source, place_within(folder, member.name).open("wb") as target:
+        shutil.copyfileobj(source, target, MIB)
 
 
 def _unpack_workbook(path: Path, folder: Path, table: str | None) -> None:

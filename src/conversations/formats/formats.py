@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from conversations.by_recipe.recipe import Finder
+from conversations.by_recipe.expressions import Finder
 from conversations.by_recipe.recognising import recipe_of_lines
 from conversations.errors import CorpusError
 from conversations.formats.captions import ARROW
@@ -19,33 +19,19 @@ from conversations.formats.records import BY_ID, below_ids, each_of, lists_in
 from conversations.formats.table_parts import has_ruled_table
 from conversations.formats.tables import DELIMITERS
 from conversations.formats.vertical import has_vertical_rows
-from conversations.guessing.names import NAMES, by_name, known_names, plain
+from conversations.guessing.names import NAMES, by_name, columns_in, known_names, plain
 from conversations.guessing.turns import holds_texts, inner_turns, is_turn, names_speaker
 from conversations.options import Options
+from conversations.vocabulary import word_set
 
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
     **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".log": "text", ".cha": "text"},
     **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt", ".sbv": "srt"},
 }
-CONTAINERS = (
-    ".zip",
-    ".tar",
-    ".tgz",
-    ".xlsx",
-    ".xlsm",
-    ".xlsb",
-    ".xls",
-    ".ods",
-    ".docx",
-    ".odt",
-    ".db",
-    ".sqlite",
-    ".sqlite3",
-)
-# Words in the names of what an interface says about a page of its answer.
-PAGE = {"page", "pages", "next", "previous", "prev", "paging", "pagination", "cursor", "offset", "limit", "count"}
-PAGE |= {"total", "has", "links", "meta", "ok", "success", "first", "last", "took", "timed"}
+ARCHIVES, WORKBOOKS = (".zip", ".tar", ".tgz"), (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+CONTAINERS = (*ARCHIVES, *WORKBOOKS, ".docx", ".odt", ".db", ".sqlite", ".sqlite3")
+PAGE = word_set("columns", "page")
 HEAD_LINES = 300
 JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
 READABLE = "a table, JSON, text, captions, a workbook or an archive of them"
@@ -208,7 +194,7 @@ def _as_deep(places: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _has_ids(objects: list[dict[str, Any]]) -> bool:
     """Return whether nearly all objects have the id of a dialogue."""
-    name = by_name("id", list(dict.fromkeys(name for item in objects for name in item)))
+    name = by_name("id", columns_in(objects))
     return name is not None and sum(item.get(name) not in ("", None) for item in objects) >= 0.9 * len(objects)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conversations.formats.encodings import Encoding, open_text
 from conversations.formats.records import Record
-from conversations.guessing.names import by_name, known_names
+from conversations.guessing.names import by_name, columns_in, known_names
 
 VALUE = re.compile(r'(?<!\S)([^\W\d][\w.]{0,40})=("(?:[^"\\]|\\.)*"|[^\s"]*)(?!\S)')
 # What may stand before the first value: the time and the level.
@@ -20,7 +20,7 @@ def has_named_values(lines: Sequence[str]) -> bool:
     """Return whether nearly all lines have named values, among them a text and a speaker."""
     filled = [_values(line) for line in lines if line.strip()]
     spoken = [values for values in filled if known_names(list(values)) > 1 and by_name("text", list(values))]
-    names = dict.fromkeys(name for values in spoken for name in values)
+    names = columns_in(spoken)
     return len(spoken) > 1 and 2 * len(spoken) > len(filled) and by_name("speaker", list(names)) is not None
 
 

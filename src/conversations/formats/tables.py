@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from conversations.errors import CorpusError
-from conversations.formats.bounds import require_bounds
+from conversations.formats.archives import require_bounds
 from conversations.formats.encodings import Encoding, is_damaged, open_text
 from conversations.formats.records import Record
 from conversations.guessing.names import known_names

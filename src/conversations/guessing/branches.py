@@ -3,66 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from conversations.guessing.names import by_name, plain
+from conversations.guessing.names import by_name, columns_in, plain
 from conversations.guessing.turns import ASIDE, holds_turns, repeats_text
 from conversations.values.cells import as_name, cell_text
+from conversations.vocabulary import listed, word_set
 
 Values = Sequence[dict[str, Any]]
-OWN = ("id", "uuid", "message_id", "tweet_id", "comment_id", "post_id", "msg_id", "mid", "message_uuid")
-PARENTS = {
-    *("parent_id", "parent", "parent_message_uuid", "parent_message_id", "parent_uuid", "parent_comment_id"),
-    *(
-        "reply_to",
-        "in_reply_to",
-        "reply_to_id",
-        "in_reply_to_id",
-        "in_response_to",
-        "reply_to_message_id",
-        "replied_to",
-    ),
-    *("in_response_to_tweet_id", "in_reply_to_status_id", "reply_id", "quoted_message_id", "replying_to"),
-}
-MODELS = {"user", "human", "prompter", "assistant", "ai", "model", "gpt", "bot", "chatgpt", "system", "tool"}
+OWN = listed("columns", "own_ids")
+PARENTS = word_set("columns", "parents")
+MODELS = word_set("speakers", "models")
 
 
 def _links(turns: Values) -> tuple[str, str] | None:
     """Return the keys of a message's id and of the one it answers."""
-    names = dict.fromkeys(name for turn in turns for name in turn)
+    names = columns_in(turns)
     own = next((name for known in OWN for name in names if plain(name) == known), None)
     parent = next((name for name in names if plain(name) in PARENTS), None)
     return (own, parent) if own and parent else None
 
 
-def branching(
-    sample: Values, turns: str | None, left_out: Counter[str]
-) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """Return a function that keeps the branch of the newest message of each chat with a model; None without branches.
+def branching(sample: Values, turns: str) -> tuple[str, str] | None:
+    """Return the keys that link the messages of chats with a model, if some chat has branches; None otherwise.
 
     :param turns: Column of the turns.
-    :param left_out: Counter of messages on other branches, which are older versions.
     """
-    if not any(_branches(values.get(turns or "")) for values in sample):
-        return None
-
-    def newest(values: dict[str, Any]) -> dict[str, Any]:
-        turn_list: list[dict[str, Any]] = values.get(turns or "") or []
-        links = _branches(turn_list)
-        if not links or not turns:
-            return values
-        own, parent = links
-        by_id = {as_name(turn.get(own)): turn for turn in turn_list}
-        path: dict[str, Any] = {}
-        last = as_name(turn_list[-1].get(own))
-        while last in by_id and last not in path:
-            path[last] = by_id[last]
-            last = as_name(by_id[last].get(parent))
-        left_out["edited"] += len(turn_list) - len(path)
-        return values | {turns: list(reversed(path.values()))}
-
-    return newest
+    return next(filter(None, (_branches(values.get(turns)) for values in sample)), None)
 
 
 def _branches(turns: Any) -> tuple[str, str] | None:

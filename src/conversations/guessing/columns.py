@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Any
 from conversations.formats.markup import ENTITY, are_html, is_html
 from conversations.formats.plain_text import is_script
 from conversations.guessing import evidence
-from conversations.guessing.branches import nested, threads
+from conversations.guessing.branches import branching, nested, threads
 from conversations.guessing.evidence import Values
 from conversations.guessing.exchanges import CLOSING, alternate, answers_first, find_exchange
 from conversations.guessing.names import all_by_name, by_name, plain
@@ -33,7 +32,6 @@ from conversations.values.cells import as_labels, as_name, as_turn_list, cell_te
 
 # Value of `Columns.opening` for the record itself: an e-mail has a text of its own and a list of replies.
 ITSELF = ""
-SEVERAL = re.compile(r"(labels|tags|topics|categories|domains|intents)$")
 IN_TURNS = ("speaker", "text", "time")
 GAPS = {"nan", "NaN", "None", "null", "NULL", "<NA>", "undefined"}
 ONE_DIALOGUE = "no column tells the dialogues apart: the whole file is one dialogue; if not so, name it with --id"
@@ -52,19 +50,17 @@ class Columns(NamedColumns):
     :param answer: Column of a bot's answer to the user's `text` in the same row.
     :param answer_first: True if the bot speaks before the user in each row.
     :param alternating: True if each row of an exchange has one side, so that rows without an id are one dialogue.
+    :param date: Column of a record's start, which counts if its turns have no time.
     :param day: Column of dates if `time` holds only clock times.
     :param opening: Column of an object that is the first turn, outside `turns`; `ITSELF` means the record.
     :param closing: Column of an answer that follows the `turns`: a text, a turn or a list of turns.
     :param html: True if the texts are HTML.
     :param speaker_key: Key of the speaker's name in an object; "" takes the best known one.
+    :param branch: Keys of a message's id and of the one it answers, if a chat has branches: the newest one counts.
     :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.
-    :param once: True if rows that are equal to the letter count once.
     :param versions: Columns of a message's id and version, if only the newest version of an edited message counts.
     :param not_speech: Rules for what nobody said.
     :param metadata: Further columns, which say something about the whole dialogue.
-    :param packed: Key of an object with the metadata; "" if `metadata` names columns.
-    :param blank_speaker: Speaker of the turns that name none; "" leaves them out.
-    :param in_order: True if turns keep their order, whatever their times are.
     :param notes: Sentences for the summary.
     """
 
@@ -73,19 +69,17 @@ class Columns(NamedColumns):
     answer: str | None = None
     answer_first: bool = False
     alternating: bool = False
+    date: str | None = None
     day: str | None = None
     opening: str | None = None
     html: bool = False
     closing: str | None = None
     speaker_key: str = ""
+    branch: tuple[str, str] | None = None
     receiver: str | None = None
-    once: bool = False
     versions: tuple[str, str] | None = None
     not_speech: NotSpeech = ALL_SAID
     metadata: tuple[str, ...] = ()
-    packed: str = ""
-    blank_speaker: str = ""
-    in_order: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -98,6 +92,7 @@ class Columns(NamedColumns):
         pairs += [(self.turns, "turns"), (self.closing, "last turn")]
         pairs += [(name and inside + name, meaning) for name, meaning in self._of_turns()]
         pairs += [(inside + name, "sign of what nobody said") for name in self.not_speech.columns]
+        pairs += [(self.date, "start of the dialogue")]
         pairs += [(self.receiver, "receiver: with the speaker the dialogue id")]
         named = {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
         return named | dict.fromkeys(self.metadata, "metadata of the dialogue")
@@ -114,10 +109,8 @@ class Columns(NamedColumns):
         if self.speaker_key and isinstance(value, dict):
             value = value.get(self.speaker_key)
         name = as_name(value)
-        if name or not (self.other_speakers or self.blank_speaker):
-            return name
         others = (as_name(values.get(column)) for column in self.other_speakers)
-        return next(filter(None, others), self.blank_speaker)
+        return name or next(filter(None, others), "")
 
     def id_of(self, values: dict[str, Any]) -> str:
         """Return the id of a row's or record's dialogue; "" if it is blank."""
@@ -126,35 +119,6 @@ class Columns(NamedColumns):
             return ", ".join(sorted(ends)) if all(ends) else ""
         name = as_name(values.get(self.dialogue_id or ""))
         return name or (as_name(values.get(self.other_id)) if self.other_id else "")
-
-    @property
-    def has_ids(self) -> bool:
-        """Whether rows tell their dialogue."""
-        return bool(self.dialogue_id or self.receiver)
-
-    def opening_of(self, values: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the first turn of a record if it is outside the list of turns; otherwise None."""
-        turn = values if self.opening == ITSELF else values.get(self.opening or "")
-        return turn if isinstance(turn, dict) and self.opening is not None else None
-
-    def time_of(self, values: dict[str, Any]) -> str:
-        """Return the time of a row or a turn; "" if it has none."""
-        time = as_name(values.get(self.time)) if self.time else ""
-        return f"{as_name(values.get(self.day))} {time}".strip() if self.day else time
-
-    def metadata_of(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return what a row or record says about its dialogue, by key."""
-        if self.packed:
-            return dict(values.get(self.packed) or {})
-        return {name: value for name in self.metadata if (value := values.get(name)) not in (None, "")}
-
-    def labels_of(self, values: dict[str, Any]) -> list[str]:
-        """Return the labels in a row or record."""
-        return [
-            label
-            for name in self.labels
-            for label in as_labels(values.get(name), several=bool(SEVERAL.search(plain(name))))
-        ]
 
 
 def find_columns(sample: Values, options: Options, path: Path) -> Columns:
@@ -210,14 +174,18 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     inside = _names([turn for turn_list in lists for turn in turn_list])
     outside = [name for name in names if name != turns]
     require_one_meaning(options, IN_TURNS, path)
-    require_columns({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
-    require_columns({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
+    # A time beside the turns is that of the dialogue.
+    of_record = ("id", "label", "time") if not lists or options.time in set(outside) - set(inside) else ("id", "label")
+    of_turns = set(IN_TURNS) - set(of_record) if lists else ()
+    require_columns({k: v for k, v in options.named.items() if k in of_turns}, inside, path)
+    require_columns({k: v for k, v in options.named.items() if k in of_record}, outside, path)
     columns = Columns(
         dialogue_id=options.dialogue_id
         or evidence.id_column("id", sample, outside, repeating=False)
         or evidence.id_column("own id", sample, outside, repeating=False),
         labels=options.labels or _as_tuple(_label(sample, outside)),
         turns=turns,
+        date=options.time if "time" in of_record and options.time else evidence.date_column(sample, outside),
     )
     if not lists:
         return columns
@@ -239,6 +207,7 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     more = [name for name in outside if any(_says_more(values, name, turns) for values in sample[:100])]
     notes = tuple(f"{name!r} holds turns too, which are not used; --turns {name} takes them instead" for name in more)
     columns = replace(columns, speaker=speaker, text=text, opening=opening, closing=closing, notes=notes)
+    columns = replace(columns, branch=branching(sample, turns))
     return _of_turns(columns, lists, [name for name in inside if name not in (text, speaker)], options)
 
 
@@ -246,9 +215,9 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
     """Return the columns of records with those that depend on speaker and text: time, day and other speakers."""
     speaker, text = columns.speaker or "", columns.text or ""
     turns = [turn for turn_list in lists for turn in turn_list]
-    time = options.time or evidence.time_column(lists, left)
+    time = evidence.time_column(lists, left) if options.time in (None, columns.date) else options.time
     html, html_notes = _markup(turns, text)
-    rules = find_not_speech(lists, left, speaker=speaker, text=text, keep=options.keep)
+    rules = find_not_speech(lists, left, speaker=speaker, text=text)
     others = () if options.speaker else evidence.other_speakers(turns, left, speaker, text)
     notes = (*columns.notes, *_order_note(lists, time), *html_notes)
     day = None if options.time else evidence.day_column(turns, left, time)
@@ -258,6 +227,7 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
         speaker_key=speaker_key(lists, speaker),
         not_speech=rules,
         time=time,
+        date=None if time else columns.date,
         day=day,
         html=html,
         notes=notes,
@@ -365,11 +335,10 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         other_id=by_name("time", names) if slack else None,
         other_speakers=others,
         speaker_key=speaker_key(groups, columns.speaker) if columns.speaker else "",
-        not_speech=find_not_speech(groups, left, speaker=columns.speaker, text=columns.text, keep=options.keep),
+        not_speech=find_not_speech(groups, left, speaker=columns.speaker, text=columns.text),
         labels=labels,
         html=html,
         receiver=receiver,
-        once=bool(columns.time and len(names) > 2),
         versions=None if "edited" in options.keep else evidence.versions(sample, left),
         notes=(*notes, *_order_note(groups, columns.time), *html_notes),
     )

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from conversations.guessing.exchanges import words_per_cell
 from conversations.guessing.names import NAMES, by_name, is_index, plain
 from conversations.guessing.voices import is_flag, side_columns
 from conversations.values.cells import as_name, cell_text
-from conversations.values.times import seconds
+from conversations.values.times import has_date, seconds
+from conversations.vocabulary import listed, word_set
 
 Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
 # Number of texts from which on a column with few different ones holds no texts.
 MANY = 20
-RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", "recipient_id", "receiver_id", "to_id"}
+RECEIVERS = word_set("columns", "receivers")
 # Numbers, dates and clock times.
 NUMERIC = re.compile(r"[+-]?\d")
 DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
-# Columns of a message's version, as a number or as the time of its change, and of its id.
-VERSIONS = {"version", "revision", "rev", "edit_number", "message_version"}
-CHANGED = {"edited_at", "edited_on", "edit_time", "edited_time", "last_edited_at", "edit_timestamp", "edited_timestamp"}
-MESSAGES = {"id", "message_id", "msg_id", "comment_id", "post_id", "uuid", "guid"}
-# Ways of a message, seen from the owner of a phone.
-# Words in the names of columns of the other side.
-CONTACTS = {"contact", "phone", "number", "address", "recipient", "customer", "client", "handle", "msisdn", "partner"}
-WAYS = {"sent", "received", "in", "out", "incoming", "outgoing", "inbound", "outbound"}
-# Names of columns of times, if all their values are dates; "Data" is a date in Italian, Polish and Portuguese.
-DATED = {"data", "sent", "received", "posted", "submitted", "logged", "when", "at", "opened"}
-# Numbers of rows, which order turns if nothing else does.
-COUNTERS = {"id", "message_id", "msg_id", "row_id", "line_id", "number", "no", "nr", "", "line", "row", "order"}
-# Columns of a speaker that is no person.
-BOTS = ("bot_name", "bot_id")
+VERSIONS = word_set("columns", "versions")
+CHANGED = word_set("columns", "changed")
+MESSAGES = word_set("columns", "messages")
+CONTACTS = word_set("columns", "contacts")
+WAYS = word_set("speakers", "ways")
+DATED = word_set("columns", "dated")
+COUNTERS = word_set("columns", "counters")
+BOTS = listed("columns", "bots")
 
 
 def cells(sample: Values, name: str) -> list[str]:
@@ -81,12 +76,17 @@ def id_column(meaning: str, sample: Values, names: list[str], *, repeating: bool
     return repeated or (None if repeating else by_name(meaning, names, fits))
 
 
-def groups_of(sample: Values, dialogue_id: str | None) -> list[Values]:
-    """Return the rows of each dialogue; all rows in one group if no column has ids."""
+def rows_by(sample: Values, key: Callable[[dict[str, Any]], Any]) -> list[list[dict[str, Any]]]:
+    """Return the rows with one key together."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for values in sample:
-        groups.setdefault(as_name(values.get(dialogue_id)) if dialogue_id else "", []).append(values)
+        groups.setdefault(key(values), []).append(values)
     return list(groups.values())
+
+
+def groups_of(sample: Values, dialogue_id: str | None) -> list[list[dict[str, Any]]]:
+    """Return the rows of each dialogue; all rows in one group if no column has ids."""
+    return rows_by(sample, lambda values: as_name(values.get(dialogue_id)) if dialogue_id else "")
 
 
 def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
@@ -111,6 +111,15 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
     dates = (name for name in names if plain(name) in DATED and all(map(DATE.match, cells(sample, name))))
     counts = (name for name in names if plain(name) in COUNTERS and numbers(name) and orders(name) and counted(name))
     return best or next(dates, None) or next(counts, None)
+
+
+def date_column(sample: Values, names: list[str]) -> str | None:
+    """Return the column that tells when the dialogue of a record began."""
+
+    def dated(name: str) -> bool:
+        return mostly_filled(sample, name) and all(map(has_date, cells(sample[:MANY], name)))
+
+    return by_name("time", sorted(names, key="date".__ne__), dated)
 
 
 def day_column(sample: Values, names: list[str], time: str | None) -> str | None:

@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from conversations.guessing.names import by_name, plain
+from conversations.vocabulary import word_set
 
-ASKER = {"user", "human", "customer", "client", "visitor", "caller", "patient"}
-ANSWERER = {"bot", "assistant", "agent", "ai", "chatbot", "gpt"}
-# They wait to be asked.
-ASSISTANTS = {"assistant", "ai", "chatbot", "gpt"}
-ASKED = {"question", "query", "prompt", "input", "request", "instruction"}
-ANSWERED = {"answer", "response", "output", "completion", "reply"}
-WORDS = {"message", "msg", "text", "content", "utterance", "says", "said"} | ASKED | ANSWERED
+ASKER = word_set("speakers", "askers")
+ANSWERER = word_set("speakers", "answerers")
+ASSISTANTS = word_set("speakers", "assistants")
+ASKED = word_set("columns", "asked")
+ANSWERED = word_set("columns", "answered")
+WORDS = word_set("columns", "said") | ASKED | ANSWERED
 SIDES = ASKER | ANSWERER
 # Signs at the end of a sentence, with which names do not end.
 ENDS = (".", "?", "!", "。", "？", "！", "…")
-# Columns of an answer that follows a list of messages.
-CLOSING = {*ANSWERED, "outputs", "responses", "completions", "generation", "final_answer", "assistant_response"}
+CLOSING = word_set("columns", "closing") | ANSWERED
 # Names of people have fewer words per cell, answers have more.
 WORDY = 3.0
 

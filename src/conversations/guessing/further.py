@@ -33,10 +33,7 @@ def _is_plain(values: list[Any]) -> bool:
     return bool(filled) and all(isinstance(value, str | int | float | bool) for value in filled)
 
 
-def _groups(sample: Values, columns: Columns) -> list[Values]:
-    if not columns.has_ids:
+def _groups(sample: Values, columns: Columns) -> Sequence[Values]:
+    if not (columns.dialogue_id or columns.receiver):
         return [[values] for values in sample] if columns.answer and not columns.alternating else [sample]
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for values in sample:
-        groups.setdefault(columns.id_of(values), []).append(values)
-    return list(groups.values())
+    return evidence.rows_by(sample, columns.id_of)

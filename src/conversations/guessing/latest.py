@@ -5,27 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from conversations.guessing.exchanges import ANSWERED, ANSWERER, ASKER, CLOSING
-from conversations.guessing.names import plain
+from conversations.guessing.exchanges import ANSWERER, ASKER, CLOSING
+from conversations.guessing.names import columns_in, plain
 from conversations.values.cells import as_turn_list, cell_text
+from conversations.vocabulary import listed, word_set
 
 Values = dict[str, Any]
 SHOWN = 100
-LISTS = {"messages", "turns", "conversation", "conversations", "dialogue", "dialog", "memory", "context"}
-QUESTIONS = {
-    "query",
-    "question",
-    "input",
-    "prompt",
-    "user_input",
-    "user_message",
-    "user_query",
-    "message",
-    "user_prompt",
-}
-ANSWERS = CLOSING | ANSWERED | {"bot_response", "assistant_message", "assistant_reply", "ai_response", "model_response"}
-SPEAKERS = ("role", "type", "sender", "from", "speaker", "author")
-TEXTS = ("content", "message", "text", "value", "body")
+LISTS = word_set("columns", "histories")
+QUESTIONS = word_set("columns", "questions")
+ANSWERS = CLOSING | word_set("columns", "newest_answers")
+SPEAKERS = listed("columns", "history_speakers")
+TEXTS = listed("columns", "history_texts")
 
 
 def _turns(value: Any) -> list[Values] | None:
@@ -55,7 +46,7 @@ class Place(NamedTuple):
 def latest(sample: Sequence[Values]) -> Callable[[Values], Values] | None:
     """Return a function that puts the newest question and answer after the messages before them; None without such."""
     sample = sample[:SHOWN]
-    names = dict.fromkeys(name for values in sample for name in values)
+    names = columns_in(sample)
     history = next((name for name in names if _is_history(name) and any(_turns(v.get(name)) for v in sample)), "")
     before = "history" in plain(history).split("_")
     question = next((name for name in names if plain(name) in QUESTIONS and name != history), "")

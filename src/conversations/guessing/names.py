@@ -4,103 +4,31 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from conversations.guessing.translations import in_english
+from conversations.vocabulary import listed, word_lists, word_set
 
-DIALOGUE_WORDS = ["dialogue", "dialog", "conversation", "conv", "call", "chat", "session", "thread", "ticket", "case"]
-DIALOGUE_WORDS += ["dial"]
-TURN_WORDS = ["turn", "utterance", "message", "sentence", "segment", "line", "row", "event", "comment", "reply"]
-ID_ENDS = ("_id", "_sid", "_uuid", "_guid", "_hash", "_ts", "_number", "_no", "_ref", "_key", "")
-# The better name first. A name also counts after other words, as in "msg_text", unless it is in `BARE`.
-NAMES: dict[str, tuple[str, ...]] = {
-    "id": (
-        *(f"{word}{end}" for end in ID_ENDS for word in DIALOGUE_WORDS),
-        *(
-            f"{word}{end}"
-            for end in ("_id", "_sid")
-            for word in ("interaction", "contact", "meeting", "transcript", "engagement", "incident")
-        ),
-        *(
-            "interaction",
-            "meeting",
-            "chat_session",
-            "chat_name",
-            "conversation_name",
-            "channel_name",
-            "talker",
-            "str_talker",
-            "talker_id",
-            "room_id",
-            "room",
-            "channel_id",
-            "group_id",
-        ),
-    ),
-    "own id": ("id", "uuid", "guid", "key", "record_id", "ref", "reference"),
-    "order": (
-        *(f"{word}{end}" for word in TURN_WORDS for end in ("_index", "_idx", "_number", "_no", "_order")),
-        *("turn_id", "turn", "utterance_id", "sequence_number", "sequence", "seq", "index", "idx", "position", "step"),
-    ),
-    "time": (
-        *("timestamp", "created_at", "sent_at", "datetime", "date_time", "ts", "time", "start_time", "start"),
-        *("started_at", "created", "begin", "offset", "date", "message_time", "sent_time", "event_time"),
-        *(
-            "origin_server_ts",
-            "arrival_time",
-            "originalarrivaltime",
-            "create_at",
-            "server_timestamp",
-            "client_timestamp",
-        ),
-    ),
-    "text": (
-        *("text", "utterance", "message", "body", "content", "msg", "comment", "reply", "sentence", "transcript"),
-        *("value", "line", "description", "sentences", "contents"),
-    ),
-    "speaker": (
-        *("speaker", "speaker_name", "participant", "author", "author_name", "sender", "sender_name", "from"),
-        *("from_name", "role", "user", "username", "user_name", "speaker_id", "name", "author_id", "user_id"),
-        *("sender_id", "sender_type", "author_type", "participant_name", "participant_role", "participant_id"),
-        *("from_email", "sender_email", "who", "party", "side", "creator", "created_by", "sent_by", "posted_by"),
-        *("nickname", "screen_name", "person_name", "person_email", "person_id", "display_name", "from_user"),
-        *(
-            "participant_type",
-            "speaker_idx",
-            "speaker_index",
-            "speaker_label",
-            "speaker_role",
-            "user_type",
-            "from_id",
-            "actor",
-            "identifier",
-        ),
-    ),
-    "label": (
-        *("label", "labels", "domain", "topic", "category", "queue", "intent", "tag", "tags", "topics", "categories"),
-        *("department", "reason", "queue_name", "topic_name", "category_name", "intent_name"),
-    ),
-    "turns": (
-        *("turns", "messages", "utterances", "transcript", "conversation", "conversations", "dialogue", "dialog"),
-        *("comments", "conversation_parts", "history", "chat", "log", "entries", "thread", "lines", "segments"),
-        *("replies", "events"),
-    ),
-}
-# Words that also end names with other meanings: "call" in "previous_call", "time" in "response_time".
-BARE = {
-    *(*DIALOGUE_WORDS, "meeting", "interaction", "ts", "time", "start", "created", "begin", "offset", "date"),
-    *("value", "line", "description", "user", "name", "who", "party", "side", "reason", "user_id", "user_name"),
-    *("sentences", "contents", "display_name", "actor", "identifier", "from_id", "user_type", "creator", "nickname"),
-}
-# A name made only of these words is the time of a turn: "Date Sent", "comment_created_at", "start_ms". Words of other
-# times, such as "response", "updated" and "end", are missing on purpose.
-TIME_WORDS = {"time", "date", "datetime", "timestamp", "ts", "start", "begin", "offset", "created"}
-TIME_COMPANY = {"create", "creation", "sent", "send", "received", "posted", "started", "at", "on"}
-TIME_COMPANY |= {*DIALOGUE_WORDS, *TURN_WORDS}
+DIALOGUE_WORDS, TURN_WORDS = listed("columns", "dialogue"), listed("columns", "turn")
+# Names by their meaning, the better one first.
+NAMES = {meaning: tuple(names) for meaning, names in word_lists("columns")["meanings"].items()}
+NAMES["id"] = *(word + end for end in listed("columns", "id_ends") for word in DIALOGUE_WORDS), *NAMES["id"]
+NAMES["order"] = *(word + end for word in TURN_WORDS for end in listed("columns", "order_ends")), *NAMES["order"]
+BARE = {*DIALOGUE_WORDS, *word_set("columns", "bare")}
+TIME_WORDS = word_set("columns", "time")
+TIME_COMPANY = {*word_set("columns", "time_company"), *DIALOGUE_WORDS, *TURN_WORDS}
 TIME_AT = re.compile(r"(?:^|_)(?:sent|received|posted|created|started)_(?:at|on)$")
 TIME_UNIT = re.compile(r"_(?:ms|msec|millis|milliseconds|s|sec|secs|seconds|utc|gmt|local|iso|unix|unixtime|epoch)$")
+# Names of columns whose texts may hold several labels.
+SEVERAL = re.compile(r"(labels|tags|topics|categories|domains|intents)$")
 INDEX = re.compile(r"(?:^|_)(?:index|idx|sequence|seq|position)$")
+
+
+def columns_in(sample: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the columns of some records, in the order in which they come."""
+    return list(dict.fromkeys(name for values in sample for name in values))
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from conversations.guessing.names import DIALOGUE_WORDS, plain
 from conversations.guessing.roles import is_role
+from conversations.vocabulary import word_set
 
 Pair = tuple[str, str]
 # Up to three words before a colon, at the start of a sentence in a transcript on one line.
@@ -29,54 +30,11 @@ LABELLED = tuple(
 # Items of a list: "- **Colour:** brown", "2. Open: the door".
 LISTED = re.compile(r"\s*(?:[-•*]|\d{1,2}[.)])\s")
 COVERED = 0.8
-# Words of fields around a transcript: "Call ID: 4711", "Duration: 03:12", "Agent name: Kim", "Summary: a lost card".
-FIELD_WORDS = {
-    *("id", "date", "time", "timestamp", "duration", "length", "started", "ended", "start", "end", "subject", "title"),
-    *(
-        "topic",
-        "summary",
-        "participants",
-        "attendees",
-        "speakers",
-        "channel",
-        "queue",
-        "language",
-        "location",
-        "status",
-    ),
-    *("recorded", "recording", "file", "number", "name", "csat", "rating", "category", "tags", "origin", "source"),
-}
-FIELD_COMPANY = {*DIALOGUE_WORDS, "agent", "customer", "audio", "of", "contact", "interaction", "transcript", "meeting"}
-# Words of small letters that names do not hold.
-SPEECH = {
-    *("i", "you", "he", "she", "it", "we", "they", "the", "a", "an", "my", "your", "this", "that", "these", "those"),
-    *("is", "are", "was", "be", "to", "of", "in", "on", "for", "and", "or", "but", "so", "if", "as", "at", "by", "not"),
-    *("here", "there", "what", "which", "how", "why", "when", "one", "two", "with", "from", "about", "please", "note"),
-    *("ich", "du", "das", "ist", "und", "die", "der", "el", "es", "que", "le", "est", "il", "o", "um", "een", "het"),
-}
-FIELDS = {"from", "to", "sent", "date", "subject", "cc", "bcc", "re", "type", "received", "time", "http", "https"}
-
-# Words that begin a remark inside a message.
-REMARKS = {
-    *("note", "notes", "nb", "n.b.", "ps", "p.s.", "fyi", "warning", "error", "caution", "important", "tip", "hint"),
-    *("update", "edit", "reminder", "attention", "disclaimer", "example", "total", "address", "phone", "email"),
-    *(
-        "e-mail",
-        "price",
-        "reason",
-        "hinweis",
-        "notiz",
-        "achtung",
-        "wichtig",
-        "fehler",
-        "warnung",
-        "anmerkung",
-        "beispiel",
-    ),
-    *("nota", "aviso", "importante", "ejemplo", "remarque", "erreur", "exemple", "attenzione", "errore", "esempio"),
-    *("atenção", "erro", "exemplo", "opmerking", "belangrijk", "fout", "uwaga", "примечание", "внимание", "ошибка"),
-    *("注意", "备注", "提示", "備考", "참고", "주의", "ملاحظة", "תשומת לב", "הערה"),
-}
+FIELD_WORDS = word_set("texts", "fields")
+FIELD_COMPANY = {*DIALOGUE_WORDS, *word_set("texts", "field_company")}
+SPEECH = word_set("texts", "speech")
+FIELDS = word_set("texts", "heads")
+REMARKS = word_set("texts", "remarks")
 REMARK = re.compile(r"(?:step|option|point|item|schritt|punkt|paso|opción|étape|opção|passo)\s\d+", re.IGNORECASE)
 # Marks that programs put between the turns of a transcript on one line: "<br>", "<EOT>", "[SEP]", "||", ";", "\\n".
 BETWEEN = re.compile(

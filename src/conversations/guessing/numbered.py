@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from conversations.guessing.exchanges import CLOSING
-from conversations.guessing.names import by_name, plain
+from conversations.guessing.names import by_name, columns_in, plain
 
 Values = dict[str, Any]
 # "messages[0].role", "turns/0/text", "gen_ai.prompt.0.content", "turn_1_speaker"
@@ -56,7 +56,7 @@ def _groups(sample: Sequence[Values]) -> tuple[str, ...]:
     """Return the groups of columns whose turns have a speaker and a text each, those of answers last."""
     names: dict[str, set[str]] = defaultdict(set)
     numbers: dict[str, set[int]] = defaultdict(set)
-    for column in dict.fromkeys(column for values in sample for column in values):
+    for column in columns_in(sample):
         if place := place_of(column):
             names[place.group].add(place.name)
             numbers[place.group].add(place.number)

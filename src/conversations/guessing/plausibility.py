@@ -9,17 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from conversations.errors import CorpusError
-from conversations.guessing.names import NAMES, plain
+from conversations.guessing.names import NAMES, columns_in, plain
 from conversations.guessing.naming import FIELDS
 from conversations.guessing.voices import LONG, side_columns, turn_takers, voices
 from conversations.values.cells import as_name, cell_text
+from conversations.vocabulary import word_set
 
 Values = Sequence[dict[str, Any]]
-# Names of columns that hold speakers and nothing else: such a column is believed.
-STRONG = {
-    *("speaker", "speaker_name", "participant", "author", "author_name", "sender", "sender_name", "role", "who"),
-    *("speaker_id", "sender_type", "author_type", "participant_name", "participant_role", "speaker_role", "from_name"),
-}
+STRONG = word_set("columns", "speakers_only")
 READINGS = 3
 # Words that name a part of a message, not a person.
 PARTS = FIELDS | set(NAMES["text"]) | set(NAMES["time"]) | {"label", "labels", "episode_done", "conversation", "size"}
@@ -98,7 +95,7 @@ def require_named(
     spoken = [values for values in sample if cell_text(values.get(text or "")).strip()]
     nameless = [values for values in spoken if not speaker_of(values)]
     if 2 * len(nameless) > len(spoken):
-        names = [name for name in dict.fromkeys(n for values in spoken for n in values) if name != speaker]
+        names = [name for name in columns_in(spoken) if name != speaker]
         raise CorpusError(
             f"{path}: column {speaker!r} names no speaker in {len(nameless)} of {len(spoken)} rows with a text; "
             f"expected a speaker in most. Name another column with --speaker COLUMN{closest([spoken], names, text)}, "

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from conversations.formats.plain_text import is_script, split_speaker
-from conversations.guessing.names import by_name, is_index
+from conversations.guessing.names import by_name, columns_in, is_index
 from conversations.guessing.roles import is_role
 from conversations.values.cells import as_name, cell_text
 
@@ -20,23 +20,24 @@ class Restarts:
 
     :param column: Column of the numbers.
     :param first: First number.
-    :param name: Prefix of the ids.
     """
 
-    def __init__(self, column: str, first: str, name: str) -> None:
+    def __init__(self, column: str, first: str) -> None:
         self._column = column
         self._first = first
-        self._name = name
         self._dialogue = 0
+        # Of the ids.
+        self.prefix = ""
+        self.notes = (f"a dialogue begins where {column!r} is {first} again; if not so, name its id with --id",)
 
     def __call__(self, values: Values) -> Values:
         """Return a row with the id of its dialogue."""
         self._dialogue += as_name(values.get(self._column)) == self._first
-        return {"dialogue_id": f"{self._name}-{self._dialogue}"} | values
+        return {"dialogue_id": f"{self.prefix}-{self._dialogue}"} | values
 
 
-def restarting(sample: Sequence[Values]) -> tuple[str, str] | None:
-    """Return the column of numbers that count the turns of dialogues without ids, and the first number; or None.
+def restarting(sample: Sequence[Values]) -> Restarts | None:
+    """Return what counts dialogues without ids whose turns are numbered; or None.
 
     The numbers go up by one and begin again several times.
     """
@@ -49,13 +50,13 @@ def restarting(sample: Sequence[Values]) -> tuple[str, str] | None:
         first = counted[0] if len(counted) == len(sample) else 2
         follows = all(after in (before + 1, first) for before, after in pairwise(counted))
         if first < 2 and follows and 1 < counted.count(first) <= len(sample) / 2:
-            return name, numbers[0]
+            return Restarts(name, numbers[0])
     return None
 
 
 def speakers_in_texts(sample: Sequence[Values]) -> Callable[[Values], Values] | None:
     """Return a function that parts "Agent: Hello" in the texts of rows without speakers; None for other rows."""
-    names = list(dict.fromkeys(name for values in sample for name in values))
+    names = columns_in(sample)
     text = by_name("text", names)
     if not text or by_name("speaker", [name for name in names if name != text]):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,61 +11,22 @@ from typing import Any
 from conversations.guessing.names import TURN_WORDS, plain
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_name, cell_text
+from conversations.vocabulary import by_word, listed, word_lists, word_set
 
 Values = Sequence[dict[str, Any]]
-YES = "true 1 yes y t 1.0 ja sí si oui vrai wahr sim sì tak evet ano да истина はい 是 예 نعم כן"
-NO = "false 0 no n f 0.0 nein non faux falsch não nao nie hayır ne nee nej нет ложь いいえ 否 아니오 لا לא"
-TRUE, FALSE = set(YES.split()), set(NO.split())
+TRUE, FALSE = word_set("speech", "yes"), word_set("speech", "no")
 # Flags by name: the kind, and True if the flag marks what was said ("public").
-FLAGS: dict[str, tuple[str, bool]] = {
-    **dict.fromkeys(("public", "is_public", "visible_to_customer", "customer_visible"), ("note", True)),
-    **dict.fromkeys(("private", "is_private", "internal", "is_internal", "is_note", "note_flag"), ("note", False)),
-    **dict.fromkeys(("is_internal_note", "internal_note", "private_note", "whisper", "is_whisper"), ("note", False)),
-    **dict.fromkeys(("is_private_note", "internal_only", "staff_only", "agent_only", "hidden"), ("note", False)),
-    **dict.fromkeys(("deleted", "is_deleted", "removed", "is_removed", "message_deleted"), ("deleted", False)),
-    **dict.fromkeys(("deleted_flag", "is_unsent", "unsent", "is_revoked", "revoked", "is_hidden"), ("deleted", False)),
-    **dict.fromkeys(("is_thought", "thought", "is_thinking", "is_reasoning"), ("thought", False)),
-    **dict.fromkeys(("is_draft", "draft", "is_partial", "partial", "is_interim", "interim"), ("draft", False)),
-    **dict.fromkeys(("is_final", "final"), ("draft", True)),
-    **dict.fromkeys(("is_system", "is_system_message", "is_notification", "is_event", "is_notice"), ("notice", False)),
-    **dict.fromkeys(("is_superseded", "superseded", "is_old_version", "outdated"), ("edited", False)),
-    **dict.fromkeys(("is_tool", "is_tool_call", "is_tool_result"), ("tool", False)),
+FLAGS = {
+    name: (kind, way == "said")
+    for kind, ways in word_lists("speech")["flags"].items()
+    for way, names in ways.items()
+    for name in names
 }
-# Times at which a message was deleted or replaced.
-MOMENTS = {
-    **dict.fromkeys(("deleted_at", "deleted_date", "deleted_on", "deletion_date", "removed_at"), "deleted"),
-    **dict.fromkeys(("superseded_at", "superseded_by", "replaced_by"), "edited"),
-}
-KIND_NAMES = {
-    *("type", "subtype", "sub_type", "kind", "event", "visibility", "scope", "channel", "via", "t", "role", "state"),
-    *("message_state", "message_status", "sender", "author", "audience", "format", "modality", "annotation", "status"),
-}
-KIND_ENDS = ("_type", "type_name", "_kind", "_subtype", "_visibility", "msgtype", "messagetype")
-# Words of a value by kind; the first kind with a matching word counts.
-KINDS = tuple(
-    (kind, frozenset(words.split()))
-    for kind, words in (
-        ("note", "note notes private whisper agents internal notiz nota staff hidden"),
-        ("deleted", "deleted removed revoked unsent retracted tombstone"),
-        ("draft", "draft drafts partial interim"),
-        ("thought", "thought thoughts thinking reasoning"),
-        ("tool", "tool tools function observation execution toolcall code"),
-        (
-            "notice",
-            "notice notification notifications join joined leave left service activity moment system assignment "
-            "assigned unassigned transfer transferred status reaction typing member membership info log topic "
-            "rename invite kick pinned call snoozed event closed reopened opened ended started rating csat uj ul "
-            "change action trigger lifecycle ping sysmsg redaction form",
-        ),
-    )
-)
-# Columns in which only these kinds count: a "status" or a "channel" is not about the kind of a row.
-ONLY = {
-    **dict.fromkeys(("channel", "via", "visibility", "scope", "audience", "format"), frozenset({"note"})),
-    **dict.fromkeys(("status", "state", "message_state", "message_status"), frozenset({"deleted", "draft"})),
-    **dict.fromkeys(("sender", "author", "role"), frozenset({"tool", "thought"})),
-}
-BLANK = {"", "nan", "none", "null", "nat", "false", "0"}
+MOMENTS = by_word("speech", "moments")
+KIND_NAMES, KIND_ENDS = word_set("speech", "columns"), listed("speech", "column_ends")
+KINDS = {kind: frozenset(known) for kind, known in word_lists("speech")["kinds"].items()}
+ONLY = {name: rule["kinds"] for rule in word_lists("speech")["only"] for name in rule["columns"]}
+BLANK = word_set("speech", "blank")
 # A text that is only the name of a file.
 FILE = re.compile(r"[^\s/]+\.(?:jpe?g|png|gif|mp[34]|opus|ogg|pdf|docx?|xlsx?|webp|mov|m4a|heic)")
 # Whole texts that messengers write themselves.
@@ -81,9 +42,7 @@ NOTICE = re.compile(
 )
 # Longest text of such a notice.
 NOTICE_LENGTH = 200
-PROGRAMS = {"tool": "tool", "function": "tool", "function_call": "tool", "observation": "tool", "tool_call": "tool"}
-PROGRAMS |= {"tool_result": "tool", "tool_response": "tool", "tool_use": "tool", "thought": "thought"}
-PROGRAMS |= {"thinking": "thought", "reasoning": "thought", "internal_note": "note", "private_note": "note"}
+PROGRAMS = by_word("speakers", "programs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +54,6 @@ class NotSpeech:
     :param speakers: Speakers that are programs, with their kinds.
     :param inner: Column of texts that are objects with a type of their own; "" without such.
     :param keep: Kinds that count as speech.
-    :param seen: Column, value and kind of the values in the sample that mark what nobody said.
     """
 
     flags: tuple[tuple[str, str, bool], ...] = ()
@@ -103,7 +61,6 @@ class NotSpeech:
     speakers: tuple[tuple[str, str], ...] = ()
     inner: str = ""
     keep: tuple[str, ...] = ()
-    seen: tuple[tuple[str, str, str], ...] = ()
 
     def kind(self, values: dict[str, Any], speaker: str, text: str) -> str:
         """Return the kind of a turn that nobody said; "" if somebody said it."""
@@ -116,8 +73,7 @@ class NotSpeech:
             kind = next((kind for name, kind in self.speakers if name == speaker), "")
         if not kind and self.inner and isinstance(value := values.get(self.inner), dict):
             kind = kind_of("content_type", as_name(value.get("content_type") or value.get("type")))
-        if not kind and len(text) <= NOTICE_LENGTH:
-            kind = "notice" if NOTICE.fullmatch(text) else "media" if FILE.fullmatch(text) else ""
+        kind = kind or (kind_of_text(text) if text else "")
         return "" if kind in self.keep else kind
 
     @property
@@ -127,6 +83,17 @@ class NotSpeech:
 
 
 ALL_SAID = NotSpeech()
+
+
+def marks(columns: Sequence[str] = (), speakers: Mapping[str, str] | None = None, inner: str = "") -> NotSpeech:
+    """Return the rules that the names of columns tell, as recipes hold them.
+
+    :param speakers: Kinds of the speakers that are programs.
+    :param inner: Column of texts that are objects with a type of their own.
+    """
+    flags = tuple((name, *FLAGS[_bare(name)]) for name in columns if _bare(name) in FLAGS)
+    kinds = tuple(name for name in columns if _bare(name) not in FLAGS)
+    return NotSpeech(flags, kinds, tuple((speakers or {}).items()), inner)
 
 
 def _flagged(value: Any, speech: bool) -> bool:
@@ -140,9 +107,11 @@ def _words(value: str) -> frozenset[str]:
     return frozenset(plain(value).split("_"))
 
 
-def is_moment(name: str) -> bool:
-    """Return whether a column tells when a message was deleted or replaced."""
-    return _bare(name) in MOMENTS
+def kind_of_text(text: str) -> str:
+    """Return "notice" or "media" for a whole text that a messenger wrote itself; "" for any other."""
+    if len(text) > NOTICE_LENGTH:
+        return ""
+    return "notice" if NOTICE.fullmatch(text) else "media" if FILE.fullmatch(text) else ""
 
 
 @lru_cache(maxsize=4096)
@@ -153,12 +122,12 @@ def kind_of(name: str, value: str) -> str:
         return "" if value.lower() in BLANK else MOMENTS[bare]
     words = _words(value)
     only = ONLY.get(plain(name), ONLY.get(bare))
-    kind = next((kind for kind, known in KINDS if words & known and (only is None or kind in only)), "")
+    kind = next((kind for kind, known in KINDS.items() if words & known and (only is None or kind in only)), "")
     return kind if len(value) <= 60 else ""
 
 
 def find_not_speech(
-    groups: Sequence[Values], names: Sequence[str], *, speaker: str | None, text: str | None, keep: Sequence[str]
+    groups: Sequence[Values], names: Sequence[str], *, speaker: str | None, text: str | None
 ) -> NotSpeech:
     """Return the rules for what nobody said.
 
@@ -175,22 +144,9 @@ def find_not_speech(
     return NotSpeech(
         flags=tuple(flags),
         kinds=tuple(kinds),
-        seen=_seen(spoken, [*(NotSpeech(flags=(rule,)) for rule in flags), *(NotSpeech(kinds=(n,)) for n in kinds)]),
         speakers=_programs(spoken, speaker),
         inner=text if any(isinstance(turn.get(text), dict) for group in groups for turn in group) else "",
-        keep=tuple(keep),
     )
-
-
-def _seen(groups: Sequence[Values], rules: Sequence[NotSpeech]) -> tuple[tuple[str, str, str], ...]:
-    """Return column, value and kind of all values by which some rule leaves a turn out."""
-    turns = [turn for group in groups for turn in group]
-    seen = (
-        (rule.columns[0], as_name(turn.get(rule.columns[0])), rule.kind(turn, "", ""))
-        for rule in rules
-        for turn in turns
-    )
-    return tuple(dict.fromkeys(triple for triple in seen if triple[2]))
 
 
 def _bare(name: str) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 from conversations.guessing.names import by_name, plain
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_name, as_turn_list, cell_text, unpacked
+from conversations.vocabulary import word_set
 
-# Lists beside the text of a message that are no turns.
-ASIDE = {"reactions", "likes", "attachments", "mentions", "edits", "edit_history", "versions", "read_by", "reads"}
-SIDE_NAMES = ("type", "kind", "direction", "source", "origin", "side", "message_type", "channel")
+ASIDE = word_set("columns", "aside")
+SIDE_NAMES = word_set("columns", "sides")
 
 
 def holds_texts(value: Any) -> bool:

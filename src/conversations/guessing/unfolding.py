@@ -7,19 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from conversations.guessing.exchanges import answers_first, side_of
-from conversations.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, plain
+from conversations.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, columns_in, plain
 from conversations.guessing.turns import holds_turns
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_turn_list, cell_text, unpacked
+from conversations.vocabulary import listed, word_set
 
-# Keys of an object that may hold the rest of a turn: {"type": "human", "data": {"content": "Hi"}}.
-INNER = ("data", "message", "kwargs", "payload", "attributes")
+INNER = listed("columns", "inner")
 SHOWN = 100
-# Names of the first message of a ticket or a post, of its author, and of the list of replies to it.
-OPENINGS = {"description", "question", "problem", "initial_message", "first_message", "post", "inquiry", "enquiry"}
-OPENERS = {"requester", "reporter", "requester_name", "requester_email", "submitter", "customer", "customer_name"}
-OPENERS |= {"author", "opened_by", "asker", "op", "created_by", "user", "client", "customer_email", "from"}
-REPLIES = {"replies", "responses", "answers", "comments", "conversation", "conversations", "messages", "thread"}
+OPENINGS = word_set("columns", "openings")
+OPENERS = word_set("columns", "openers")
+REPLIES = word_set("columns", "replies")
 NUMBERED = re.compile(r"(?P<side>[^\W\d]+?)_?(?P<number>\d+)(?:_text|_message)?$")
 NUMBER_FIRST = re.compile(r"(?:turn|round|exchange|step)?_?(?P<number>\d+)_(?P<side>[^\W\d]+)$")
 # Who speaks in columns such as "prompt_1" and "response_1".
@@ -31,7 +29,7 @@ def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], di
 
     A column counts if most of its values are objects with a text, and with a speaker, a type or an inner object.
     """
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     if any(_mostly(sample, name, holds_turns) for name in names):
         return None
     # A row that has a text and a speaker of its own needs no other.
@@ -82,7 +80,7 @@ def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]]
 
     An object holds a text by the side that says it, or a question and its answer.
     """
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     column = next((name for name in names if by_name("turns", [name]) and _mostly(sample, name, _is_by_side)), None)
     lists = [as_turn_list(values.get(column or "")) or [] for values in sample[:SHOWN]]
     speakers = {speaker for turns in lists for turn in turns for speaker, _ in _texts_by_side(turn)}
@@ -127,7 +125,7 @@ def identifying(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], 
 
 def dialogue_object(sample: Sequence[dict[str, Any]]) -> str | None:
     """Return the column of objects that are named like a dialogue and have an id."""
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     return next((name for name in names if plain(name) in DIALOGUE_WORDS and _mostly(sample, name, _has_id)), None)
 
 
@@ -138,7 +136,7 @@ def _has_id(value: Any) -> bool:
 
 def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """Return a function that puts the text of a ticket or a post before its replies, if its names are others."""
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     text = next((name for name in names if plain(name) in OPENINGS), None)
     author = next((name for name in names if plain(name) in OPENERS), None)
     replies = next((name for name in names if plain(name) in REPLIES and _mostly(sample, name, holds_turns)), None)
@@ -165,7 +163,7 @@ def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict
 
 def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """Return a function that decodes texts that are JSON, `"Hi"` or `{"text": "Hi"}`; None if no column holds them."""
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    names = columns_in(sample[:SHOWN])
     quoted = [name for name in names if all(map(_is_quoted, filled := _filled(sample, name))) and len(filled) > 1]
     wrapped = [name for name in names if by_name("text", [name]) and _mostly(sample, name, _is_wrapped)]
     if not quoted and not wrapped:

@@ -11,24 +11,12 @@ from conversations.guessing.exchanges import WORDY, is_answer, words_per_cell
 from conversations.guessing.names import all_by_name, is_index, plain
 from conversations.guessing.translations import in_english
 from conversations.values.cells import as_name, cell_text
+from conversations.vocabulary import word_set
 
 Values = Sequence[dict[str, Any]]
-SIDES = {
-    *("user", "assistant", "bot", "chatbot", "agent", "customer", "client", "human", "ai", "model", "system", "tool"),
-    *("visitor", "operator", "admin", "contact", "caller", "callee", "prompter", "gpt", "chatgpt", "claude", "gemini"),
-    *("inbound", "outbound", "incoming", "outgoing", "internal", "external", "support", "staff", "employee", "advisor"),
-    *("guest", "host", "buyer", "seller", "patient", "doctor", "teacher", "student", "interviewer", "interviewee"),
-    *("rep", "representative", "lead", "consumer", "requester", "end", "service", "virtual", "function", "developer"),
-    *("moderator", "owner", "supervisor", "sent", "received", "in", "out", "api", "reply", "message", "llm", "person"),
-    *("agente", "kundin", "berater", "beraterin", "vendedor", "asesor", "conseiller", "medewerker", "received"),
-}
-PROGRAMS = {"function_call", "tool_call", "tool_result", "tool_response", "observation", "tool_use"}
-# Last words of names whose values change inside dialogues, but name nobody.
-QUALITIES = {
-    *("type", "kind", "status", "state", "event", "sentiment", "language", "lang", "confidence", "emotion", "intent"),
-    *("score", "rating", "format", "priority", "reason", "code", "topic", "label", "category", "version", "flag"),
-    *("final", "partial", "interim"),
-}
+SIDES = word_set("speakers", "sides")
+PROGRAMS = word_set("speakers", "calls")
+QUALITIES = word_set("columns", "qualities")
 # Flags that tell the side of a turn.
 FLAG = re.compile(
     r"(?:is_|from_|by_|sent_by_|was_|)(?:from_)?(?:agent|me|bot|customer|user|client|inbound|outbound|incoming|outgoing"
@@ -37,8 +25,7 @@ FLAG = re.compile(
 FLAGGED = re.compile(r"(?:is|from|by|sent|was)_|inbound$|outbound$|incoming$|outgoing$")
 BOOLEANS = {"true", "false", "0", "1", "yes", "no", "t", "f", "y", "n"}
 ID = re.compile(r"(?:^|_)(?:id|sid|uuid|guid|key|user)$")
-# Values of a side's column in rows that are notes.
-NOTES = {"note", "notes", "private_note", "internal_note"}
+NOTES = word_set("speakers", "notes")
 # Number of turns of a dialogue from which on speakers are expected to come back.
 LONG = 4
 

@@ -8,14 +8,13 @@ import math
 import re
 from typing import Any
 
+from conversations.vocabulary import listed
+
 # Keys of a person's name, and of a message's text, if the value is an object; the best first.
-NAME_KEYS = (
-    *("name", "display_name", "displayName", "displayname", "real_name", "full_name", "fullName", "username"),
-    *("userName", "login", "nickname", "handle", "email", "role", "type", "id", "$date", "$oid"),
-)
+NAME_KEYS = listed("columns", "names")
 # Keys of the person if an object holds one, as in {"user": {"displayName": "Anna"}}.
-PERSON_KEYS = ("user", "profile", "author", "person", "application", "bot", "emailAddress", "participant")
-TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text", "parts")
+PERSON_KEYS = listed("columns", "persons")
+TEXT_KEYS = listed("columns", "texts")
 # Beginnings of the types of parts that were not said.
 PROGRAMS = ("tool", "reasoning", "thinking", "redacted_thinking", "function")
 # What NumPy writes around the items of a list, and in place of the commas between them.

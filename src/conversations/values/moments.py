@@ -6,39 +6,21 @@ import re
 import unicodedata
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import yaml
+from conversations.vocabulary import by_word, word_lists, word_set
 
 MARKS = re.compile("[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(unicodedata.normalize("NFKC", text).split())
+def _marks(half: str) -> frozenset[str]:
+    return frozenset(unicodedata.normalize("NFKC", mark) for mark in word_set("times", half))
 
 
-# Marks of the two halves of a day, without points and blanks.
-AM = _words(
-    "a am ap de dop eparadites f fh fm m öö pd pg priekšp priekšpusdienā priešpiet prijepodne rn sa to vm πμ дп дн "
-    "пробед проб претпл үө ա ص صباحا صباحًا ق قظ قبلازظهر पूर्वाह्न ਪੂਦੁ ਸ පෙව ก่อนเที่ยง ກ່ອນທ່ຽງ နံနက် ጥዋት ព្រឹក "
-    "上午 午前 오전 凌晨 清晨 早上 早晨 sáng"
-)
-PM = _words(
-    "c ch du e eh em epasdites in ip md nm ös odp p pm pop popiet popodne ptg pēcp pēcpusdienā tk μμ пп слоб попл үх "
-    "հ ب بظ م مساء مساءً بعدازظهر अपराह्न ਬਾਦੁ ਸ਼ පව หลังเที่ยง ຫຼັງທ່ຽງ ညနေ ከሰዓት ល្ងាច 下午 午後 오후 晚上 傍晚 "
-    "chiều tối"
-)
-NOON = "中午"
-# Words that stand after a clock and say nothing.
-CLOCK_WORDS = frozenset(["uhr", "h", "hrs", "hours", "hod", "óra", "น", "ч", "г", "g", "godz", "stundas", "time"])
-# Zones whose names mean one thing; others, such as IST, count as UTC.
-ZONES = {
-    **{"UTC": 0, "GMT": 0, "Z": 0, "WET": 0, "WEST": 1, "CET": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EET": 2, "EEST": 3},
-    **{"MSK": 3, "HKT": 8, "SGT": 8, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13},
-    **{"EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "AKST": -9, "HST": -10},
-}
+AM, PM, NOON = map(_marks, ("am", "pm", "noon"))
+CLOCK_WORDS = word_set("times", "after_clock")
+ZONES = {name: int(hours) for name, hours in by_word("times", "zones").items()}
 WORD = r"(?P<month>[^\W\d_][^\s\d.,/():\-]*(?:\.[^\s\d.,/():\-]+)*)"
 YEAR_FIRST = re.compile(
     r"(?<!\d)(?P<year>\d{4})\s?[-./年년]\s?(?P<month>\d{1,2})\s?[-./月월]\s?(?P<day>\d{1,2})(?!\d)\s?(?:[日일]|\.)?"
@@ -70,8 +52,7 @@ DAY_CLOCK = re.compile(r"(?P<before>[^\d\s]*)\s?(?P<clock>\d{1,2}[:.]\d{2}(?:[:.
 @cache
 def month_numbers() -> dict[str, int]:
     """Return the number of a month by its name, in small letters and without points."""
-    text = (files("conversations.values") / "months.yaml").read_text(encoding="utf-8")
-    return {name: number for number, names in enumerate(yaml.safe_load(text), start=1) for name in names.split()}
+    return {name: at for at, names in enumerate(word_lists("times")["months"], start=1) for name in names.split()}
 
 
 def plain_time(text: str) -> str:
@@ -86,7 +67,7 @@ def plain_time(text: str) -> str:
 def half_of_day(words: str) -> str:
     """Return "am" or "pm" by the words beside a clock; "" if they are no such mark."""
     mark = re.sub(r"[.\s]", "", words).casefold()
-    return "am" if mark in AM else "pm" if mark in PM else "noon" if mark == NOON else ""
+    return "am" if mark in AM else "pm" if mark in PM else "noon" if mark in NOON else ""
 
 
 def clock_of_day(text: str) -> float | None:

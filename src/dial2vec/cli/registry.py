@@ -155,7 +155,7 @@ def prune(
     type=click.Path(path_type=Path, exists=True),
     help="A collection that loses them too; repeatable.",
 )
-@click.option("--remote", is_flag=True, help="Remove them from DVC's remote too, if it is a folder.")
+@click.option("--remote", is_flag=True, help="Also from DVC's remote, if it is a folder outside the project.")
 @click.option("--yes", is_flag=True, help="Do it; without it nothing is changed.")
 def forget(corpus: str, ids: tuple[str, ...], collections: tuple[Path, ...], remote: bool, yes: bool) -> None:
     """Remove dialogues from data, what was made of them, and DVC.
@@ -171,9 +171,9 @@ def forget(corpus: str, ids: tuple[str, ...], collections: tuple[Path, ...], rem
         for line in plan.lines(root):
             click.echo(line)
         if yes:
-            forget_dialogues(root, plan)
-    done = "1 dialogue is forgotten." if len(plan.dialogues) == 1 else f"{len(plan.dialogues)} dialogues are forgotten."
-    click.echo(done if yes else "Dry run: nothing is changed. With --yes it is.")
+            forget_dialogues(root, plan, click.echo)
+    if not yes:
+        click.echo("Dry run: nothing is changed. With --yes it is.")
 
 
 def _tell_changes(root: Path, corpus: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import json
 import re
 import shutil
 import zlib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +19,7 @@ from conversations.files import atomic_path
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.packing import json_of_packed
-from dial2vec.data.traces import without_dialogues
+from dial2vec.data.corpora.transcripts import LABELS, read_labels
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.files import folder_lock
 
@@ -26,7 +29,7 @@ KEPT = ("curation.yaml", "notes.jsonl")
 CONTENT = re.compile(r'<script type="text/plain" id="content">([^<]+)<')
 
 
-def forget_in_collection(folder: Path, ids: set[str]) -> list[str]:
+def forget_in_collection(folder: Path, ids: Set[str]) -> list[str]:
     """Make a collection again without the dialogues of these ids; groups, maps and answers are left out.
 
     The vectors are computed again by the collection's own encoder. The old folder stays until the new one is complete.
@@ -65,19 +68,52 @@ def _make_again(collection: CollectionFolder, rows: Sequence[int], folder: Path)
         kept.unlink(missing_ok=True)
 
 
-def map_or_table_holds(path: Path, turns: re.Pattern[bytes], ids: set[str]) -> bool:
-    """Return whether a map that is one file, or a table of vectors, holds a dialogue. Both are compressed.
+def map_or_table_holds(path: Path, turns: re.Pattern[bytes], ids: Set[str]) -> bool | None:
+    """Return whether a map that is one file, or a table of vectors, holds a dialogue; None for any other file.
+
+    Both are compressed.
 
     :param turns: Pattern of the turns that no other dialogue has.
     :param ids: Ids of the dialogues, which tell a table.
     """
     try:
-        if path.suffix == ".html":
-            content = CONTENT.search(path.read_text(encoding="utf-8"))
-            return bool(content and turns.search(json_of_packed(content[1])))
+        if path.suffix == ".html" and (content := CONTENT.search(path.read_text(encoding="utf-8"))):
+            return bool(turns.search(json_of_packed(content[1])))
         if path.suffix == ".parquet":
             return not ids.isdisjoint(pq.read_table(path, columns=["dialogue_id"])["dialogue_id"].to_pylist())
     except (OSError, ValueError, KeyError, EOFError, zlib.error):
-        # Another page, or another table.
-        return False
-    return False
+        pass
+    return None
+
+
+def ids_in(path: Path) -> set[str]:
+    """Return the ids in a JSON Lines file with a dialogue, or something about one, per line, or in `labels.csv`."""
+    return set(read_labels(path)) if path.name == LABELS else {_id_in(line) for line in _lines(path)}
+
+
+def without_dialogues(path: Path, ids: Set[str]) -> None:
+    """Write such a file again without the dialogues of these ids, atomically; other lines stay as they are."""
+    with atomic_path(path) as temporary:
+        if path.name == LABELS:
+            with (
+                path.open(encoding="utf-8-sig", newline="") as old,
+                temporary.open("w", encoding="utf-8", newline="") as new,
+            ):
+                csv.writer(new).writerows(row for row in csv.reader(old) if not row or row[0] not in ids)
+        else:
+            kept = b"".join(line for line in _lines(path) if _id_in(line) not in ids)
+            temporary.write_bytes(gzip.compress(kept) if path.suffix.lower() == ".gz" else kept)
+
+
+def _lines(path: Path) -> list[bytes]:
+    content = path.read_bytes()
+    return (gzip.decompress(content) if path.suffix.lower() == ".gz" else content).splitlines(keepends=True)
+
+
+def _id_in(line: bytes) -> str:
+    """Return the id of the dialogue of a line; "" without one."""
+    try:
+        name = json.loads(line)["dialogue_id"]
+    except (ValueError, TypeError, KeyError):
+        return ""
+    return "" if name is None else str(name)

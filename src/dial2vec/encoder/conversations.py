@@ -13,8 +13,8 @@ Given: TypeAlias = Dialogue | Messages | Sequence[Dialogue | Messages]
 # The names under which a table has the id, the speaker and the text of a turn.
 COLUMNS = (("dialogue_id", "conversation_id"), ("speaker", "role"), ("text", "content"))
 EXPECTED = (
-    'expected a Dialogue, chat messages ({"role", "content"}), a list of either, or a pandas DataFrame with the '
-    "columns dialogue_id, speaker and text"
+    'expected a Dialogue, chat messages ({"role", "content"}), a list of either, or a table (pandas, polars, Arrow) '
+    "with the columns dialogue_id, speaker and text"
 )
 
 
@@ -28,11 +28,14 @@ def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
     """
     if isinstance(given, Dialogue):
         return [given], True
-    if hasattr(given, "columns") and hasattr(given, "itertuples"):
+    # Tables of polars, of Arrow and of datasets.
+    if hasattr(given, "to_pandas") and (hasattr(given, "columns") or hasattr(given, "column_names")):
+        given = given.to_pandas()
+    if hasattr(given, "itertuples") and hasattr(given, "columns"):
         return _from_table(given), False
-    if hasattr(given, "tolist"):
-        # A column of pandas, or an array of numpy.
-        given = given.tolist()
+    # A column of pandas, of polars or of Arrow, or an array of numpy.
+    if convert := next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(given, name)), None):
+        given = getattr(given, convert)()
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
         hint = {
             "str": "dial2vec.read(...) reads a file, encode_utterances([...]) encodes texts",
@@ -40,8 +43,10 @@ def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
         }
         advice = hint.get(type(given).__name__, "Make a list of it")
         raise CorpusError(f"found {kind_of_given(given)} to encode; {EXPECTED}. {advice}.")
-    if not len(given) or not isinstance(given, list | tuple):
+    if not len(given) or (not isinstance(given, list | tuple) and isinstance(given[0], Dialogue)):
+        # Of dialogues in a file only some are read at a time.
         return given, False
+    given = list(given)
     if all(isinstance(item, Dialogue) for item in given):
         return given, False
     if all(isinstance(item, Mapping) for item in given):

@@ -151,7 +151,7 @@ class Encoder(Protocol):
         length 1.
 
         :param dialogues: one dialogue or a sequence of them; messages `{"role", "content"}` of one conversation, or a
-            list of such conversations; or a pandas DataFrame with the columns dialogue_id, speaker and text.
+            list of such conversations; or a table (of pandas, polars or Arrow) with dialogue_id, speaker and text.
         :param output: "dialogue" gives one vector per dialogue; "turns" one per turn, the mean of its tokens (zeros if
             it has none); "speakers" one per speaker, the mean of all their tokens, in the order of first speaking.
         :param batch_size: largest number of dialogues or windows encoded at a time, `BATCH` by default; no effect

@@ -65,4 +65,7 @@ def _loaded(modules: int) -> ThreadpoolController:
 def n_threads() -> int:
     """Return the number of threads: OMP_NUM_THREADS, as other libraries do, or all processors."""
     setting = os.environ.get("OMP_NUM_THREADS", "")
-    return int(setting) if setting.isdigit() and int(setting) else len(os.sched_getaffinity(0))
+    if setting.isdigit() and int(setting):
+        return int(setting)
+    # Only Linux says on how many processors this process may run.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,33 +1,43 @@
-"""Forgetting dialogues: out of the data, whatever was computed from it, DVC's cache and remote, and collections.
+"""Forgetting dialogues: out of the data, what was computed from it, DVC's storage, the inbox and collections.
 
-The plan is made by looking: every file of the project is searched for the words of the dialogues. A note with these
-dialogues is written first and removed last, so that a killed call is continued by the next one.
+Ids tell which files of a corpus hold a dialogue, and receipts of imports which exports brought it. What has neither is
+searched for its words. A note with the dialogues is written first and removed last, so that a killed call is continued
+by the next one.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from enum import StrEnum
 from pathlib import Path
+from shlex import quote
 
 import yaml
 
 from conversations.dialogue import Dialogue, dialogue_from_record, read_dialogues
 from conversations.files import atomic_path, read_json, transcript_files, write_json
+from conversations.writing import Places
 from dial2vec.collection.collection_folder import MANIFEST
-from dial2vec.collection.forgetting import forget_in_collection, map_or_table_holds
-from dial2vec.data.corpora.transcripts import LABELS, read_labels
-from dial2vec.data.traces import holds, traces_of, without_dialogues, without_label_rows
+from dial2vec.collection.forgetting import forget_in_collection, ids_in, map_or_table_holds, without_dialogues
+from dial2vec.config import parts_of
+from dial2vec.data.corpora.transcripts import LABELS
 from dial2vec.errors import CorpusError, did_you_mean
+from dial2vec.operation.traces import holds, traces_of
+from dial2vec.params import load_operation
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.project.dvc import add_data
 from dial2vec.project.dvc_cache import (
     cache_folder,
     directory_entries,
+    earlier_files,
+    object_name,
     object_path,
+    other_storage,
     remote_folder,
     remove_objects,
     used_hashes,
@@ -36,68 +46,76 @@ from dial2vec.registry.old_versions import trainings
 
 # Folders of a project that hold no dialogues.
 OTHERS = (".venv", ".git", "src", "flows", "docs", "tests", "node_modules", "__pycache__")
-# Folders with vectors of dialogues, in artifacts/<corpus>; they are made again.
+# Folders with vectors of dialogues, in artifacts/<corpus>; they are no outputs of stages.
 VECTORS = ("vectors", "teacher_vectors", "teacher_vectors_dev", "on_dev", "checkpoints", "adaptation", "distilling")
-# Outputs of stages with words of dialogues, in artifacts/<corpus>. A model and its tokenizer only have words.
+# Outputs of stages with texts of dialogues or their ids. A model and its tokenizer only have words.
 TEXTS = (
     *("dialogues.jsonl", "quarantine.jsonl", "validation.json", "validation.html", "splits", "splits.json"),
-    *("selection.json", "report.html", "profile.json"),
+    "report.html",
 )
 EXAMPLES = ("input_example.json", "serving_input_example.json")
 NEUTRAL = {"dialogue_id": "example", "turns": [{"speaker": "a", "text": "hello"}, {"speaker": "b", "text": "hello"}]}
+
+
+class Fate(StrEnum):
+    """What becomes of a place that holds a dialogue; the plan lists the places in this order."""
+
+    REWRITTEN = "without it from now on"
+    COMPUTED = "removed; `dial2vec run` makes it again"
+    REMOVED = "removed"
+    EXAMPLE = "the example of a registered version, replaced"
+    OBJECT = "removed from DVC"
+    COLLECTION = "made again without it"
+    LEFT = "LEFT, edit or remove it yourself"
+    LEFT_COLLECTION = "LEFT, a collection; with --collection {} it is made again without it"
+    LEFT_EXPORT = "LEFT, the export that brought it"
+    LEFT_IN_REMOTE = "LEFT in DVC's remote; with --remote it is removed"
+    NOT_SEARCHED = "NOT SEARCHED: packed, not in UTF-8, damaged or closed"
+    NO_RECEIPT = "NOT SEARCHED: no receipt says what this export brought"
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
     """What forgetting some dialogues does.
 
+    :param corpus: name of their corpus.
     :param dialogues: the dialogues, by id.
-    :param rewritten: files that lose these dialogues and keep the others.
-    :param removed: files and folders that are removed; a run makes them again.
-    :param examples: examples of registered versions that are replaced by a neutral one.
-    :param objects: objects in DVC's cache and, if asked for, in its remote.
-    :param collections: collections that are made again without them.
-    :param left: files that hold a dialogue and are left to people.
-    :param unread: files that cannot be read, so that nobody can say.
+    :param places: files and folders, by what becomes of them.
+    :param elsewhere: addresses of DVC's storage that cannot be searched from here.
     :param versions: registered versions whose data held a dialogue.
     :param unknown: registered versions whose data is no longer here.
     """
 
     corpus: str
     dialogues: dict[str, Dialogue]
-    rewritten: list[Path]
-    removed: list[Path]
-    examples: list[Path]
-    objects: list[Path]
-    collections: tuple[Path, ...]
-    left: list[Path]
-    unread: list[Path]
+    places: dict[Fate, list[Path]]
+    elsewhere: list[str]
     versions: list[str]
     unknown: list[str]
 
-    def lines(self, root: Path) -> Iterable[str]:
+    def lines(self, root: Path) -> Iterator[str]:
         """Yield the plan for people, with paths relative to the project."""
-        owners = {path: _collection_of(path, root) for path in self.left}
-        for title, paths in (
-            ("without it from now on", self.rewritten),
-            ("removed; `dial2vec run` makes them again", self.removed),
-            ("the example of a registered version, replaced", self.examples),
-            ("removed from DVC", self.objects),
-            ("made again without it", self.collections),
-            ("LEFT, edit or remove it yourself", [path for path, folder in owners.items() if not folder]),
-            ("LEFT, cannot be read: damaged, encrypted or without permission", self.unread),
-        ):
-            for path in paths:
-                yield f"  {_shown(path, root)}  ({title})"
-        for folder in dict.fromkeys(filter(None, owners.values())):
-            shown = _shown(folder, root)
-            yield f"  {shown}  (LEFT, a collection; with --collection {shown} it is made again without it)"
+        for fate, paths in self.places.items():
+            for path in dict.fromkeys(paths):
+                shown = path.relative_to(root) if path.is_relative_to(root) else path
+                yield f"  {shown}  ({fate.format(shown)})"
+        for address in self.elsewhere:
+            yield f"  {address}  (LEFT, storage of DVC elsewhere, which is not searched)"
         if self.versions:
             chosen = " ".join(f"--version {number}" for number in self.versions)
             yield f"Versions trained on data with it: {', '.join(self.versions)}. `dial2vec run` trains without it."
             yield f"Then remove them: dial2vec prune {self.corpus} {chosen} --yes"
         if self.unknown:
             yield f"Versions whose data is no longer here, so nobody can say: {', '.join(self.unknown)}."
+
+    def done(self) -> str:
+        """Return what was done, and what is left in DVC's remote."""
+        number = len(self.dialogues)
+        done = "1 dialogue is forgotten." if number == 1 else f"{number} dialogues are forgotten."
+        if not self.places[Fate.LEFT_IN_REMOTE]:
+            return done
+        again = f"dial2vec forget {self.corpus} {' '.join(map(quote, self.dialogues))} --remote --yes"
+        return f"{done} Copies are LEFT in DVC's remote; to remove them: {again}"
 
 
 def plan_forget(
@@ -108,75 +126,60 @@ def plan_forget(
     :param corpus: name of a corpus of one's own.
     :param ids: ids of dialogues of the corpus.
     :param collections: folders of collections that lose the dialogues too.
-    :param remote: True to look into DVC's remote too, if it is a folder.
+    :param remote: True to clear DVC's remote too, if it is a folder; one inside the project is always cleared.
     :raises CorpusError: if the corpus has no data, or no dialogue with such an id.
     """
-    dialogues, others = _find(root, corpus, ids)
-    traces = traces_of(list(dialogues.values()), others)
-    artifacts, data = root / "artifacts" / corpus, root / "data" / corpus
-    cache, far = cache_folder(root), remote_folder(root) if remote else None
-    removed = [artifacts / name for name in VECTORS if (artifacts / name).exists()]
-    skipped = (*removed, cache, remote_folder(root), _note(root, corpus), *(path.resolve() for path in collections))
-    rewritten: list[Path] = []
-    examples: list[Path] = []
-    left: list[Path] = []
-    unread: list[Path] = []
-    held = partial(holds, unread=unread)
-    own = (traces.words, traces.ids)
-    for path in _files(root, skipped):
-        if path.is_relative_to(data) or path.is_relative_to(artifacts / "import"):
-            labelled = path == data / LABELS and bool(read_labels(path).keys() & dialogues.keys())
-            rewritten += [path] if labelled or held(path, *own) else []
-        elif path.is_relative_to(artifacts):
-            removed += [path] if path.relative_to(artifacts).parts[0] in TEXTS and held(path, *own) else []
-        elif path.is_relative_to(root / "inbox" / "imported" / corpus):
-            removed += [path] if held(path, traces.words) else []
-        elif path.is_relative_to(root / "mlruns" / "artifacts"):
-            if path.name in EXAMPLES or path.suffix == ".html":
-                (examples if path.name in EXAMPLES else removed).extend([path] if held(path, traces.words) else [])
-        elif held(path, traces.turns) or map_or_table_holds(path, traces.turns, set(dialogues)):
-            left.append(path)
-    folders = [folder for folder in (cache, far) if folder]
-    objects = [path for folder in folders for path in folder.glob("??/*") if held(path, traces.words)]
-    knew, unknown = _who_knew(root, corpus, cache, {path.parent.name + path.name for path in objects})
-    given = tuple(collections)
-    return ForgetPlan(corpus, dialogues, rewritten, removed, examples, objects, given, left, unread, knew, unknown)
+    cache, far = cache_folder(root), remote_folder(root)
+    dialogues, others = _find(root, corpus, ids, [folder for folder in (cache, far) if folder])
+    words, turns = traces_of(list(dialogues.values()), others)
+    places: dict[Fate, list[Path]] = {fate: [] for fate in Fate}
+    places[Fate.COLLECTION] += collections
+    artifacts = [path for path in (root / "artifacts").glob("*") if corpus in parts_of(path.name)]
+    places[Fate.COMPUTED] += [
+        path for folder in artifacts for name in (*TEXTS, *VECTORS) if (path := folder / name).exists()
+    ]
+    _by_receipt(root, corpus, dialogues.keys(), places)
+    seen = [path for paths in places.values() for path in paths]
+    seen += [*artifacts, _imported(root, corpus), *(path.resolve() for path in collections)]
+    for path in _files(root, {*seen, cache, far}):
+        if not path.is_relative_to(root / "mlruns" / "artifacts"):
+            _by_words(root, path, turns, dialogues.keys(), places)
+        elif (path.name in EXAMPLES or path.suffix == ".html") and holds(path, words):
+            places[Fate.EXAMPLE if path.name in EXAMPLES else Fate.REMOVED].append(path)
+    cleared = far and (remote or far.is_relative_to(root.resolve()))
+    for folder, fate in ((cache, Fate.OBJECT), (far, Fate.OBJECT if cleared else Fate.LEFT_IN_REMOTE)):
+        places[fate] += [path for path in folder.glob("??/*") if holds(path, words)] if folder else []
+    held = {object_name(path) for path in places[Fate.OBJECT]}
+    return ForgetPlan(corpus, dialogues, places, other_storage(root), *_who_knew(root, corpus, cache, held))
 
 
-def forget(root: Path, plan: ForgetPlan) -> None:
+def forget(root: Path, plan: ForgetPlan, say: Callable[[str], object]) -> None:
     """Carry out a plan. Call it with the checkout locked; a killed call is continued by the next one.
 
+    :param say: function that shows a line to the user.
     :raises Dial2vecError: if a file cannot be written, or DVC cannot version the data.
     """
-    corpus, ids = plan.corpus, set(plan.dialogues)
-    write_json(_note(root, corpus), [dialogue.to_record() for dialogue in plan.dialogues.values()])
-    for path in plan.rewritten:
-        without_label_rows(path, ids) if path.name == LABELS else without_dialogues(path, ids)
-    add_data(root)
-    for path in plan.removed:
+    places, note = plan.places, _note(root, plan.corpus)
+    write_json(note, [dialogue.to_record() for dialogue in plan.dialogues.values()])
+    # Before the data: without it, no receipt tells which export brought a dialogue.
+    for path in [*places[Fate.COMPUTED], *places[Fate.REMOVED]]:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    for path in plan.examples:
+    for path in places[Fate.EXAMPLE]:
         _replace_example(path)
-    _remove_objects(root, corpus, plan.objects)
-    for folder in plan.collections:
-        forget_in_collection(folder, ids)
-    record = {"versions": plan.versions, "unknown": plan.unknown, "dialogues": len(ids)}
-    write_json(root / "artifacts" / corpus / "forgotten.json", record)
-    _note(root, corpus).unlink()
+    for path in places[Fate.REWRITTEN]:
+        without_dialogues(path, plan.dialogues.keys())
+    add_data(root)
+    _remove_objects(root, plan.corpus, places[Fate.OBJECT])
+    for folder in places[Fate.COLLECTION]:
+        forget_in_collection(folder, plan.dialogues.keys())
+    say(plan.done())
+    note.unlink()
 
 
-def _collection_of(path: Path, root: Path) -> Path | None:
-    """Return the folder of the collection in a project to which a file belongs; None outside collections."""
-    within = [folder for folder in path.parents if folder.is_relative_to(root)]
-    return next((folder for folder in reversed(within) if (folder / MANIFEST).is_file()), None)
-
-
-def _shown(path: Path, root: Path) -> Path:
-    return path.relative_to(root) if path.is_relative_to(root) else path
-
-
-def _find(root: Path, corpus: str, ids: Sequence[str]) -> tuple[dict[str, Dialogue], list[Dialogue]]:
-    """Return the dialogues with these ids, and the other ones of the corpus."""
+def _find(
+    root: Path, corpus: str, ids: Sequence[str], storage: Sequence[Path]
+) -> tuple[dict[str, Dialogue], list[Dialogue]]:
+    """Return the dialogues with these ids, also of earlier versions in DVC's storage, and the others of the corpus."""
     folder, note = Artifacts(root, corpus).data, _note(root, corpus)
     if not folder.is_dir():
         raise CorpusError(f"there is no data of corpus '{corpus}' in {folder}. Name a corpus of data/.")
@@ -190,15 +193,51 @@ def _find(root: Path, corpus: str, ids: Sequence[str]) -> tuple[dict[str, Dialog
                 wanted[dialogue.dialogue_id] = dialogue
             else:
                 others.append(dialogue)
+    absent = set(ids) - wanted.keys()
+    for path in earlier_files(storage, f"{corpus}/") if absent else ():
+        # Of a file that is no transcript.
+        with suppress(CorpusError):
+            old = read_dialogues(path, quarantine=[], may_be_empty=True)
+            wanted |= {dialogue.dialogue_id: dialogue for dialogue in old if dialogue.dialogue_id in absent}
     if unknown := [name for name in ids if name not in wanted]:
         hint = did_you_mean(unknown[0], [dialogue.dialogue_id for dialogue in others[:10_000]])
         raise CorpusError(f"{folder} has no dialogue {unknown[0]!r}; expected one of its {len(others)} ids.{hint}")
     return wanted, others
 
 
-def _files(root: Path, without: Iterable[Path | None]) -> Iterable[Path]:
+def _by_receipt(root: Path, corpus: str, ids: Set[str], places: dict[Fate, list[Path]]) -> None:
+    """Find the files of a corpus with one of these ids, and the exports that brought them."""
+    data, imports = root / "data" / corpus, root / "artifacts" / corpus / "import"
+    files = [*transcript_files(data), data / LABELS, *sorted(imports.rglob("*.jsonl"))]
+    holding = [path for path in files if path.is_file() and not ids.isdisjoint(ids_in(path))]
+    places[Fate.REWRITTEN] += holding
+    for export in sorted(_imported(root, corpus).glob("*")):
+        brought = Places(root, corpus, export)
+        # The ids that another export had brought before are in the quarantine.
+        written = [path for path in (brought.output, brought.quarantine) if path.exists()]
+        if not written:
+            places[Fate.NO_RECEIPT].append(export)
+        elif not set(holding).isdisjoint(written):
+            places[Fate.REMOVED].append(export)
+    for path in holding:
+        record = imports / f"{path.name.removesuffix('.jsonl').removesuffix('.quarantine')}.json"
+        if record.is_file() and (source := Path(read_json(record)["source"])).exists():
+            places[Fate.LEFT_EXPORT].append(source)
+
+
+def _by_words(root: Path, path: Path, turns: re.Pattern[bytes], ids: Set[str], places: dict[Fate, list[Path]]) -> None:
+    """Look for the turns of dialogues in a file that neither an import nor a stage wrote."""
+    held = map_or_table_holds(path, turns, ids)
+    held = holds(path, turns) if held is None else held
+    within = [folder for folder in path.parents if folder.is_relative_to(root) and (folder / MANIFEST).is_file()]
+    if held:
+        places[Fate.LEFT_COLLECTION if within else Fate.LEFT].append(within[-1] if within else path)
+    elif held is None and not within:
+        places[Fate.NOT_SEARCHED].append(path)
+
+
+def _files(root: Path, skipped: set[Path | None]) -> Iterable[Path]:
     """Yield the files of a project outside folders that hold no dialogues."""
-    skipped = {path for path in without if path}
     folders = [root]
     while folders:
         for path in sorted(folders.pop().iterdir()):
@@ -233,7 +272,7 @@ def _replace_example(path: Path) -> None:
 
 def _remove_objects(root: Path, corpus: str, objects: Sequence[Path]) -> None:
     """Remove objects that are no part of the present data, of a model, or of another corpus."""
-    cache, lock = cache_folder(root), root / "dvc.lock"
+    cache, lock = cache_folder(root) or remote_folder(root), root / "dvc.lock"
     if cache is None:
         return
     records = [(root / "data.dvc").read_text(encoding="utf-8")]
@@ -241,7 +280,11 @@ def _remove_objects(root: Path, corpus: str, objects: Sequence[Path]) -> None:
     texts = {f"artifacts/{corpus}/{name}" for name in TEXTS}
     outs = [out for stage in stages.values() for out in stage.get("outs", ()) if out["path"] not in texts]
     used = used_hashes(root, cache, (), records=[*records, yaml.safe_dump(outs)])
-    remove_objects(cache, [path for path in objects if path.parent.name + path.name not in used])
+    remove_objects(cache, [path for path in objects if object_name(path) not in used])
+
+
+def _imported(root: Path, corpus: str) -> Path:
+    return root / load_operation(root / "operation.yaml").schedule.inbox / "imported" / corpus
 
 
 def _note(root: Path, corpus: str) -> Path:

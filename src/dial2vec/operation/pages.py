@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
+
+from filelock import lock_descriptor
 
 from conversations.files import write_errors
 from dial2vec.errors import BusyError, Dial2vecError, require_module
@@ -81,7 +82,7 @@ def prefect_environment(root: Path) -> dict[str, str]:
     address, own = _scheduled(root)
     named = os.environ.get(PREFECT_SERVER)
     variables = {
-        "PREFECT_HOME": str(root / ".prefect"),
+        "PREFECT_HOME": str(_own_home(root)),
         # Creating the database takes longer than the 20 seconds that Prefect allows its temporary server.
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         # Slots kept only in the server's memory would stay taken after it was killed.
@@ -99,6 +100,19 @@ def prefect_environment(root: Path) -> dict[str, str]:
     if (own and named in (None, "", address)) or not (named or address):
         variables |= dict.fromkeys(("PREFECT_SERVER_API_AUTH_STRING", PREFECT_PASSWORD), prefect_password(root))
     return variables
+
+
+def _own_home(root: Path) -> Path:
+    """Return Prefect's folder, closed to other accounts: its database holds verdicts and logs."""
+    home = root / ".prefect"
+    with write_errors(home):
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # SQLite gives its further files the permissions of the database; an empty file is a new one.
+        (home / "prefect.db").touch(mode=0o600)
+        for path in (home, *home.glob("prefect.db*")):
+            if path.stat().st_mode & 0o077:
+                path.chmod(0o700 if path == home else 0o600)
+    return home
 
 
 def _pages_without_version_2(root: Path) -> Path:
@@ -139,8 +153,9 @@ def prefect_password(root: Path) -> str:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "r+", encoding="utf-8") as handle:
         # Another process may be writing the first password.
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        if exposed := os.fstat(handle.fileno()).st_mode & 0o077:
+        lock_descriptor(handle.fileno())
+        # Windows has no such permissions.
+        if exposed := os.name == "posix" and os.fstat(handle.fileno()).st_mode & 0o077:
             with contextlib.suppress(PermissionError):
                 os.fchmod(handle.fileno(), 0o600)
             if (mode := os.fstat(handle.fileno()).st_mode) & 0o077:
@@ -168,10 +183,8 @@ def as_scheduled_server(root: Path, address: str, *, own: bool) -> Iterator[None
     path = _schedule_lock(root)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BusyError(f"a schedule is at work in {root} already, at {scheduled_server(root)}.") from error
+        if not lock_descriptor(handle.fileno(), blocking=False):
+            raise BusyError(f"a schedule is at work in {root} already, at {scheduled_server(root)}.")
         handle.truncate(0)
         handle.write(f"{address}\n{OWN if own else ''}")
         handle.flush()
@@ -187,9 +200,7 @@ def _scheduled(root: Path) -> tuple[str | None, bool]:
     """Return the address of the schedule's server, and whether the schedule started it."""
     try:
         with _schedule_lock(root).open("r+", encoding="utf-8") as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not lock_descriptor(handle.fileno(), blocking=False):
                 address, _, owner = handle.read().partition("\n")
                 return address or None, owner == OWN
     except OSError:

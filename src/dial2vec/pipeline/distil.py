@@ -21,6 +21,7 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder, TokenTable
+from dial2vec.evaluation import MIN_DIALOGUES
 from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate
 from dial2vec.files import code_hash
 from dial2vec.pipeline import run_stage as stage
@@ -52,6 +53,10 @@ def distil(artifacts: Artifacts, settings: Settings) -> str:
         note = f"No student is kept: it needs at least {LEAST_DIALOGUES} training dialogues"
         known = " whose ids are in the teacher's file" if isinstance(teacher, FileTeacher) else ""
         return _keep_none(artifacts, f"{note}{known}, and there are {len(dialogues)}.")
+    dev = draw_dialogues(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
+    if settings.select.selection == "label_free" and len(dev) < MIN_DIALOGUES:
+        needed = f"choosing without labels needs at least {MIN_DIALOGUES} dev dialogues with two speakers"
+        return _keep_none(artifacts, f"No student is kept: {needed}, and there are {len(dev)}.")
     lesson = lesson_of(teacher, own, dialogues, targets=options.targets, folder=artifacts.teacher_vectors)
     tables = fit(
         lesson,
@@ -65,7 +70,7 @@ def distil(artifacts: Artifacts, settings: Settings) -> str:
         table, tokenizer = TokenTable.load(path), student_tokenizer(own)
         return StudentEncoder(table, tokenizer, name=settings.encoder.name, teacher=teacher.name)
 
-    summary = _choose(artifacts, settings, [partial(student, path) for path in tables], teacher, n=len(dialogues))
+    summary = _choose(artifacts, settings, [partial(student, path) for path in tables], teacher, dev, n=len(dialogues))
     shutil.rmtree(artifacts.distilling, ignore_errors=True)
     return summary
 
@@ -86,10 +91,15 @@ def _drawn(dialogues: Sequence[Dialogue], settings: Settings) -> list[Dialogue]:
 
 
 def _choose(
-    artifacts: Artifacts, settings: Settings, students: list[Callable[[], StudentEncoder]], teacher: Teacher, *, n: int
+    artifacts: Artifacts,
+    settings: Settings,
+    students: list[Callable[[], StudentEncoder]],
+    teacher: Teacher,
+    dev: list[Dialogue],
+    *,
+    n: int,
 ) -> str:
     """Choose among the start and the students like stage select, and write the folder and the record."""
-    dev = draw_dialogues(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
     candidates = []
     # One at a time: with large vocabularies a table takes hundreds of megabytes.
     loads: list[Callable[[], Encoder]] = [partial(DialogueEncoder.start, settings.encoder), *students]

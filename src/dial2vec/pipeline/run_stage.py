@@ -21,7 +21,7 @@ from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import mend
 from dial2vec.pipeline.free_space import naming_full_disk
-from dial2vec.processes import collect_rarely, ending_with
+from dial2vec.processes import collect_rarely, end_with
 
 Stage = Callable[[Artifacts, Settings], str]
 # Set by torchrun.
@@ -47,7 +47,7 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
         logging.getLogger(chatty).setLevel(logging.ERROR)
     if RANK is not None:
         # If the launcher is killed, the checkout is unlocked, so this process must end.
-        ending_with(os.getppid())()
+        end_with(os.getppid())
     elif "DVC_STAGE" in os.environ:
         _end_with_dvc()
     try:
@@ -129,4 +129,4 @@ def _end_with_dvc() -> None:
     # The parent of an orphan is process 1. In a container that runs only DVC, process 1 is DVC itself.
     if parent == 1 and b"dvc" not in Path("/proc/1/cmdline").read_bytes():
         sys.exit("the `dvc repro` that started this stage was killed, so the stage ends as well")
-    ending_with(parent)()
+    end_with(parent)

@@ -47,6 +47,7 @@ def validate(artifacts: Artifacts, settings: Settings) -> str:
         earlier = _earlier(artifacts, profile)
         results = checker.results(profile, earlier=earlier)
         _write_verdict(artifacts, profile, results, quarantine, earlier)
+        _require_two_sides(artifacts.corpus, profile)
         require(results, corpus=artifacts.corpus)
         if isinstance(corpus, Joint):
             _require_parts(artifacts.corpus, passed, quarantine, settings.validate)
@@ -66,6 +67,20 @@ def _other_languages(profile: Profile) -> str:
         return ""
     most = ", ".join(f"{name} {part:.0%}" for name, part in list(profile.languages.items())[:SHOWN])
     return f"; languages: {most}: all-MiniLM-L6-v2 was trained on English (docs/encoders.md, Languages)"
+
+
+def _require_two_sides(corpus: str, profile: Profile) -> None:
+    """Raise if no dialogue has two speakers, whatever the limits allow.
+
+    :raises ValidationError: if so.
+    """
+    if profile.one_speaker == profile.dialogues > 0:
+        raise ValidationError(
+            f"each of the {profile.dialogues} dialogues of {corpus} has one speaker only; training and choosing need "
+            "dialogues of two, so no limit in params.yaml helps. If there are two, name their column "
+            "(`dial2vec import --speaker`); else use the texts untrained: "
+            f"`dial2vec index data/{corpus} --output first`, then search and cluster it."
+        )
 
 
 def _require_parts(corpus: str, passed: Counter[str], quarantine: list[Quarantined], limits: Validate) -> None:

@@ -28,10 +28,21 @@ YOUNG = 600.0
 
 def remote_folder(root: Path) -> Path | None:
     """Return the folder of DVC's default remote; None if there is none, or if it is no folder of this machine."""
-    name = _setting(root, "core", "remote")
-    url = _setting(root, f"'remote \"{name}\"'", "url")
+    url = _remote_address(root)
     folder = root / ".dvc" / url / "files" / "md5"
     return folder.resolve() if url and "://" not in url and folder.is_dir() else None
+
+
+def _remote_address(root: Path) -> str:
+    name = _setting(root, "core", "remote")
+    return _setting(root, f"'remote \"{name}\"'", "url")
+
+
+def other_storage(root: Path) -> list[str]:
+    """Return the addresses of a remote that is no folder of this machine, and of a cache outside the project."""
+    remote = [] if remote_folder(root) else [_remote_address(root)]
+    cache = [] if cache_folder(root) else [_setting(root, "cache", "dir")]
+    return [address for address in (*remote, *cache) if address]
 
 
 def cache_folder(root: Path) -> Path | None:
@@ -58,6 +69,19 @@ def object_path(cache: Path, md5: str) -> Path:
     return cache / md5[:2] / md5[2:]
 
 
+def object_name(path: Path) -> str:
+    """Return the hash by which DVC's records name an object."""
+    return path.parent.name + path.name
+
+
+def earlier_files(storage: Iterable[Path], within: str) -> Iterator[Path]:
+    """Yield the objects of files below a folder, in all versions of folders that a cache or a remote has."""
+    for folder in storage:
+        entries = [entry for path in folder.glob("??/*.dir") for entry in directory_entries(folder, object_name(path))]
+        for md5 in dict.fromkeys(entry["md5"] for entry in entries if entry["relpath"].startswith(within)):
+            yield object_path(folder, md5)
+
+
 def unused_objects(root: Path, cache: Path, data_hashes: Iterable[str], *, young: float = YOUNG) -> list[Path]:
     """Return the objects that nothing refers to, oldest first, without those younger than `young` seconds.
 
@@ -67,7 +91,7 @@ def unused_objects(root: Path, cache: Path, data_hashes: Iterable[str], *, young
     used = used_hashes(root, cache, data_hashes)
     objects = [path for folder in cache.glob("??") for path in folder.iterdir() if path.is_file()]
     before = time.time() - young
-    unused = [path for path in objects if path.parent.name + path.name not in used and path.stat().st_ctime < before]
+    unused = [path for path in objects if object_name(path) not in used and path.stat().st_ctime < before]
     return sorted(unused, key=lambda path: path.stat().st_ctime)
 
 
@@ -103,7 +127,7 @@ def remove_objects(cache: Path, unused: Iterable[Path]) -> None:
     whose output is gone.
     """
     paths = list(unused)
-    gone = {path.parent.name + path.name for path in paths}
+    gone = set(map(object_name, paths))
     for entry in (cache.parents[1] / "runs").glob("??/*/*"):
         if entry.is_file() and any(md5 in gone for md5 in _hashes(entry.parent, entry.read_text(encoding="utf-8"))):
             entry.unlink(missing_ok=True)

@@ -15,8 +15,14 @@ from conversations.reading import Export, read_export
 from conversations.recipe_text import recipe_text
 from conversations.redaction import COUNTRIES, Redactor, redact
 from conversations.result import ImportResult
-from conversations.summary import import_summary
-from conversations.writing import Places, masked_files, quarantine_known_ids, require_own, write_import
+from conversations.summary import import_summary, usable_dialogues
+from conversations.writing import (
+    Places,
+    masked_files,
+    quarantine_known_ids,
+    require_own,
+    write_import,
+)
 from dial2vec.data.corpora import require_corpus
 from dial2vec.errors import CorpusError
 from dial2vec.files import checkout_lock
@@ -37,12 +43,14 @@ class Masks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """What an import shows besides its summary.
+    """What an import shows besides the numbers of dialogues.
 
+    :param texts: False shows no text, name or reason of an export, for a log that others may read.
     :param explain: True to show which field became what.
     :param recipe: File to write what was understood to, as a recipe; None writes none.
     """
 
+    texts: bool = True
     explain: bool = False
     recipe: Path | None = None
 
@@ -69,7 +77,7 @@ def import_export(
     :param root: Project folder.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
-    :param show: Things to show besides the summary.
+    :param show: Parts to show besides the numbers of dialogues.
     :param new_reading: True if the files may be read in another way than earlier ones of the corpus.
     :param dry_run: True to stop after the summary.
     :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
@@ -116,10 +124,16 @@ def _say_what_is_next(result: ImportResult, places: Places, say: Callable[[str],
     say(f"Wrote {places.output.relative_to(places.root)}")
     if not places.redacted and (masked := masked_files(places)):
         say(f"Nothing is masked in it, unlike in {', '.join(masked)} of this corpus; import again with --redact")
+    look = f"dial2vec index data/{places.corpus} --output first"
+    if all(dialogue.n_speakers < 2 for dialogue in result.dialogues):
+        say("Nothing can be trained on it: each of its dialogues has one speaker only. If there are two, name their")
+        say("column with --speaker; else look at it without training:")
+        say(f"      {look}")
+        return
     trained = places.corpus in load_settings(places.root / "params.yaml").corpora
     step = "dial2vec run" if trained else f"put `corpora: [{places.corpus}]` into params.yaml, then `make run`"
     say(f"Next: {step}; or look at it without training:")
-    say(f"      dial2vec index data/{places.corpus} --output first")
+    say(f"      {look}")
 
 
 def _read_as_before(source: Path, kept: Sequence[KeptReading]) -> tuple[Export, bool]:
@@ -144,6 +158,9 @@ def present(
 
     :raises CorpusError: if the recipe would replace another file.
     """
+    if not show.texts:
+        say(f"{export.source.name}: {usable_dialogues(export.result)}")
+        return
     if show.explain:
         say(f"{explanation(export)}\n")
     say(f"{import_summary(export, redactor)}\n")

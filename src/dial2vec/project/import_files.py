@@ -35,7 +35,7 @@ def import_files(
     :param output: File that ends in `.jsonl`.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
-    :param show: Things to show besides the summary.
+    :param show: Parts to show besides the numbers of dialogues.
     :param dry_run: True to stop after the summary.
     :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
     :param say: Function that shows a line to the user.

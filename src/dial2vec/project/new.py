@@ -66,11 +66,15 @@ def project_files(corpus: str) -> Iterator[tuple[str, str]]:
         yield name, content
 
 
+def template_path(name: str) -> Path:
+    """Return a file of the repository: its copy in the installed package, else that of the checkout."""
+    copy = SOURCE / "dial2vec" / "project" / "template" / name
+    return copy if copy.is_file() else SOURCE.parent / name
+
+
 @cache
 def _template(name: str) -> str:
-    """Return a file of the repository: its copy in the installed package, else that of the checkout."""
-    copy = files("dial2vec.project").joinpath("template", name)
-    return (copy if copy.is_file() else SOURCE.parent / name).read_text(encoding="utf-8")
+    return template_path(name).read_text(encoding="utf-8")
 
 
 def _for_installed_code(dvc_yaml: str) -> str:

@@ -15,8 +15,8 @@ from dial2vec.config import Promote
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.evaluation import MIN_DIALOGUES
 from dial2vec.registry import corpus_of, promotion
-from dial2vec.registry.by_hand import note_state, notice, noticed
-from dial2vec.registry.decisions import ROLLED_BACK_TAG, decisions, record, settle, verdict_key
+from dial2vec.registry.by_hand import noticed, settled
+from dial2vec.registry.decisions import ROLLED_BACK_TAG, decisions, record, verdict_key
 from dial2vec.registry.model_card import verdict_text
 from dial2vec.registry.promotion import Contender, Verdict
 from dial2vec.registry.records import CHAMPION, PREVIOUS, ROLLED_BACK, Decision, Figures
@@ -25,7 +25,6 @@ from dial2vec.registry.store import (
     candidate_of,
     dev_scores,
     encoder_folder,
-    experiment,
     model_name,
     one_sentence,
     open_store,
@@ -67,8 +66,7 @@ def promote(
     """
     client, name = open_store(root), model_name(corpus)
     with one_sentence(store_uri(root)):
-        with registry_lock(root):
-            _settled(client, root, corpus)
+        with _held(client, root, corpus):
             aliases = aliases_of(client, name)
         candidate = candidate_of(client, name)
         number = str(candidate.version)
@@ -136,21 +134,11 @@ def history(root: Path, corpus: str) -> list[Decision]:
 
 @contextmanager
 def _held(client: MlflowClient, root: Path, corpus: str) -> Iterator[str]:
-    """Lock the registry, and yield the id of the experiment; what is done meanwhile is no change by hand."""
+    """Lock the registry, settle its decisions, and yield the id of the experiment."""
     with registry_lock(root):
-        experiment_id = _settled(client, root, corpus)
-        yield experiment_id
-        note_state(client, root, experiment_id, corpus)
-
-
-def _settled(client: MlflowClient, root: Path, corpus: str) -> str:
-    """Settle open decisions, record changes by hand, and return the id of the experiment."""
-    # A mistyped name gets no experiment.
-    aliases_of(client, model_name(corpus))
-    experiment_id = experiment(client, root, corpus)
-    settle(client, experiment_id, corpus)
-    notice(client, root, experiment_id, corpus)
-    return experiment_id
+        # A mistyped name gets no experiment.
+        aliases_of(client, model_name(corpus))
+        yield settled(client, root, corpus)
 
 
 def _teacher(client: MlflowClient, corpus: str, number: str) -> ModelVersion:

@@ -2,7 +2,8 @@
 
 A decision is recorded before an alias moves and closed afterwards. If a process is killed in between, the next one
 closes or cancels the decision, so aliases and history agree again. What a verdict writes into its version is written
-after the alias was read back, so nothing is called promoted before. `by_hand` records what people do in MLflow.
+after the alias was read back, so nothing is called promoted before. `by_hand` records a champion
+that somebody changed in MLflow.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from mlflow.entities import Metric, Run, ViewType
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.registry.model_card import with_verdict
 from dial2vec.registry.records import CHAMPION, MOVED, PREVIOUS, PRUNED, REMOVED, ROLLED_BACK, Decision, local_minute
-from dial2vec.registry.seen import Seen, last_seen
 from dial2vec.registry.store import SERVER, aliases_of, model_name, versions_of
 
 KIND = "decision"
@@ -29,7 +29,7 @@ LONGEST_REASON = 4000
 ROLLED_BACK_TAG = "rolled_back"
 # Seconds that a decision may take; on a server, a younger open decision may belong to another machine.
 AT_WORK = 60
-# Decisions among which the latest number is looked for; a clock may be set back.
+# Runs by start time among which the latest decision is looked for; a clock may be set back.
 NEWEST = 20
 
 
@@ -51,7 +51,7 @@ def record(
     :raises BusyError: if another machine has moved the champion meanwhile; nothing is moved then.
     """
     name = model_name(corpus)
-    number = last_number(client, experiment_id) + 1
+    number = max(map(number_of, _newest(client, experiment_id)), default=0) + 1
     tags = {
         "kind": KIND,
         "decision.number": str(number),
@@ -81,7 +81,7 @@ def settle(client: MlflowClient, experiment_id: str, corpus: str) -> None:
     Call it from one process at a time, with no open decision of its own.
     """
     # A history of years takes a second to read; there is rarely an open decision.
-    if not client.search_runs(experiment_id, f"tags.kind = '{KIND}' and attributes.status = 'RUNNING'", ViewType.ALL):
+    if not unsettled(client, experiment_id):
         return
     name, runs = model_name(corpus), runs_of(client, experiment_id)
     latest = max((number_of(run) for run in runs if run.info.status == "FINISHED"), default=0)
@@ -91,6 +91,12 @@ def settle(client: MlflowClient, experiment_id: str, corpus: str) -> None:
             _close(client, experiment_id, name, run.info.run_id, decision, run.data.tags.get("mlflow.note.content", ""))
         elif overtaken or not os.environ.get(SERVER) or time.time() - decision.when > AT_WORK:
             client.set_terminated(run.info.run_id, "FAILED")
+
+
+def unsettled(client: MlflowClient, experiment_id: str) -> bool:
+    """Return True if a decision is being carried out, or a killed process has left one open."""
+    open_runs = f"tags.kind = '{KIND}' and attributes.status = 'RUNNING'"
+    return bool(client.search_runs(experiment_id, open_runs, ViewType.ALL))
 
 
 def verdict_key(decision: Decision) -> str:
@@ -134,7 +140,6 @@ def _close(client: MlflowClient, experiment_id: str, name: str, run_id: str, dec
         _set_previous(client, experiment_id, name, decision)
         champion = f"Champion: version {decision.after}, since {local_minute(decision.when)}. {decision.reason}"
         client.update_registered_model(name, description=champion)
-    client.set_tag(run_id, "decision.previous", present_aliases(client, name).get(PREVIOUS, ""))
     client.set_terminated(run_id, "FINISHED")
 
 
@@ -158,20 +163,14 @@ def _mark_rolled_back(client: MlflowClient, name: str, decision: Decision) -> No
 
 
 def _set_previous(client: MlflowClient, experiment_id: str, name: str, decision: Decision) -> None:
-    versions, aliases = versions_of(client, name), present_aliases(client, name)
-    finished = [run for run in runs_of(client, experiment_id) if run.info.status == "FINISHED"]
+    versions = versions_of(client, name)
     previous = decision.before if decision.kind in ("promoted", MOVED) else None
-    if decision.kind == MOVED:
-        recorded, present = finished[-1].data.tags.get("decision.previous"), aliases.get(PREVIOUS)
-        # The person has set `previous`, too.
-        if recorded is not None and present not in (None, recorded, decision.after):
-            previous = present
     if previous not in versions:
         # Nobody goes back to a version that was rolled back.
-        previous = champion_before(carried_out(finished), decision.after)
+        previous = champion_before(decisions(client, experiment_id), decision.after)
     if previous in versions:
         client.set_registered_model_alias(name, PREVIOUS, previous)
-    elif PREVIOUS in aliases:
+    elif PREVIOUS in present_aliases(client, name):
         client.delete_registered_model_alias(name, PREVIOUS)
 
 
@@ -207,15 +206,14 @@ def number_of(run: Run) -> int:
     return int(run.data.tags["decision.number"])
 
 
-def last_number(client: MlflowClient, experiment_id: str, seen: Seen | None = None) -> int:
-    """Return the number of the latest decision, also if its run is gone; 0 for none.
+def last_decision(client: MlflowClient, experiment_id: str) -> Decision | None:
+    """Return the latest decision that was carried out; None for none."""
+    return next(iter(carried_out(_newest(client, experiment_id))[-1:]), None)
 
-    :param seen: State that was last noted; None reads it.
-    """
-    seen = seen or last_seen(client.get_experiment(experiment_id).tags)
-    order = ["attributes.start_time DESC"]
-    newest = client.search_runs(experiment_id, f"tags.kind = '{KIND}'", ViewType.ALL, NEWEST, order)
-    return max([seen.number, *map(number_of, newest)])
+
+def _newest(client: MlflowClient, experiment_id: str) -> list[Run]:
+    ours, order = f"tags.kind = '{KIND}'", ["attributes.start_time DESC"]
+    return sorted(client.search_runs(experiment_id, ours, ViewType.ALL, NEWEST, order), key=number_of)
 
 
 def champion_before(decided: list[Decision], version: str) -> str | None:

@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from mlflow import MlflowClient
 from mlflow.entities.model_registry import ModelVersion
@@ -22,8 +22,8 @@ from mlflow.exceptions import MlflowException
 from dial2vec.config import Prune
 from dial2vec.errors import ModelError
 from dial2vec.registry import SMALL
-from dial2vec.registry.by_hand import note_state, notice
-from dial2vec.registry.decisions import record, settle
+from dial2vec.registry.by_hand import settled
+from dial2vec.registry.decisions import record
 from dial2vec.registry.promotion import figures_sentence
 from dial2vec.registry.records import CANDIDATE, CHAMPION, PREVIOUS, PRUNED, Decision, local_minute
 from dial2vec.registry.store import (
@@ -31,7 +31,6 @@ from dial2vec.registry.store import (
     aliases_of,
     database_path,
     dev_scores,
-    experiment,
     hard_delete,
     model_name,
     model_of,
@@ -125,9 +124,7 @@ def remove(root: Path, old: Sequence[OldVersion]) -> list[str]:
     client, stayed = open_store(root), []
     with one_sentence(store_uri(root)), registry_lock(root):
         for corpus in dict.fromkeys(version.corpus for version in old):
-            experiment_id, name = experiment(client, root, corpus), model_name(corpus)
-            settle(client, experiment_id, corpus)
-            notice(client, root, experiment_id, corpus)
+            experiment_id, name = settled(client, root, corpus), model_name(corpus)
             for version in old:
                 if version.why or version.corpus != corpus:
                     continue
@@ -136,7 +133,6 @@ def remove(root: Path, old: Sequence[OldVersion]) -> list[str]:
                     stayed.append(f"version {version.version} of {name} stays: somebody has changed it meanwhile")
                     continue
                 _remove(client, root, experiment_id, version, present, aliases.get(CHAMPION, ""))
-            note_state(client, root, experiment_id, corpus)
         for folder in orphans(client, root):
             shutil.rmtree(folder, ignore_errors=True)
     return stayed
@@ -228,16 +224,12 @@ def _remove(
     champion: str,
 ) -> None:
     name = model_name(version.corpus)
-    others = [
-        other for other in client.search_model_versions() if (other.name, other.version) != (name, present.version)
-    ]
+    others = [o for o in client.search_model_versions() if (o.name, o.version) != (name, present.version)]
     shared = {folder for other in others for folder in _folders(client, root, other)}
     folders = [folder for folder in _folders(client, root, present) if folder not in shared]
 
     run_id = present.run_id if present.run_id not in {other.run_id for other in others} else ""
-    model_id = (
-        present.source.removeprefix("models:/") if present.source not in {other.source for other in others} else ""
-    )
+    model_id = _logged_model(present) if _logged_model(present) not in map(_logged_model, others) else ""
 
     def act() -> None:
         client.delete_model_version(name, version.version)
@@ -245,7 +237,7 @@ def _remove(
             shutil.rmtree(folder, ignore_errors=True)
         # Somebody may have deleted them.
         with contextlib.suppress(MlflowException):
-            hard_delete(client, model_id=model_id if model_id.startswith("m-") else "")
+            hard_delete(client, model_id=model_id)
         with contextlib.suppress(MlflowException):
             hard_delete(client, run_id=run_id or "")
 
@@ -255,6 +247,12 @@ def _remove(
     )
     decision = Decision(PRUNED, version.version, champion, champion, reason, time.time())
     record(client, experiment_id, version.corpus, decision, act=act)
+
+
+def _logged_model(version: ModelVersion) -> str:
+    """Return the id of a version's logged model, "" for none; its source is `models:/m-<id>` or `.../m-<id>`."""
+    name = PurePosixPath(version.source).name
+    return name if name.startswith("m-") else ""
 
 
 def _folders(client: MlflowClient, root: Path, version: ModelVersion) -> list[Path]:

@@ -14,10 +14,9 @@ from dial2vec.registry import promotion
 Scores = dict[str, float]
 # Aliases of versions.
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
-# Kinds of decisions; the first three were made in MLflow.
+# Kinds of decisions; the first two were made in MLflow.
 MOVED: Final = "moved by hand"
 REMOVED: Final = "removed by hand"
-CHANGED: Final = "changed by hand"
 ROLLED_BACK: Final = "rolled back"
 PRUNED: Final = "pruned"
 

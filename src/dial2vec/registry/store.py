@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import logging
@@ -16,13 +15,13 @@ from typing import Any
 
 import yaml
 
-from conversations.files import atomic_path, write_errors
+from conversations.files import atomic_path
 from dial2vec.addresses import shown, silence
 from dial2vec.config import parts_of
 from dial2vec.errors import CorpusError, ModelError, did_you_mean
+from dial2vec.files import locked
 from dial2vec.registry import SMALL, corpus_of
 from dial2vec.registry.records import CANDIDATE
-from dial2vec.registry.seen import last_seen
 from dial2vec.telemetry import switch_off
 
 switch_off()  # mlflow reads its switches while it is imported
@@ -45,13 +44,14 @@ logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 SERVER = "MLFLOW_TRACKING_URI"
 # Start of the names of our experiments and models.
 PREFIX = "dial2vec-"
-# Columns of MLflow's database that hold absolute paths.
-ABSOLUTE_PATHS = {
-    "experiments": "artifact_location",
-    "runs": "artifact_uri",
-    "logged_models": "artifact_location",
-    "model_versions": "storage_location",
-}
+# Columns of MLflow's database that hold absolute paths. MLflow has no call that changes them.
+ABSOLUTE_PATHS = (
+    ("experiments", "artifact_location"),
+    ("runs", "artifact_uri"),
+    ("logged_models", "artifact_location"),
+    ("model_versions", "storage_location"),
+    ("model_versions", "source"),
+)
 
 
 def model_name(corpus: str) -> str:
@@ -104,17 +104,6 @@ def database_path(root: Path) -> Path:
 
 def _artifacts(database: Path) -> Path:
     return database.with_name("artifacts")
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an advisory lock; the kernel releases it if the process dies."""
-    with write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("a")
-    with handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def registry_lock(root: Path) -> contextlib.AbstractContextManager[None]:
@@ -170,7 +159,7 @@ def _heal(database: Path) -> None:
             (here,),
         ).fetchall()
         for (old,) in moved:
-            for table, column in ABSOLUTE_PATHS.items():
+            for table, column in ABSOLUTE_PATHS:
                 connection.execute(
                     f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column} || '/', 1, ?) = ?",
                     (here, len(old) + 1, len(old) + 1, f"{old}/"),
@@ -193,23 +182,6 @@ def experiment(client: MlflowClient, root: Path, corpus: str) -> str:
     if existing.lifecycle_stage == "deleted":
         client.restore_experiment(existing.experiment_id)
     return str(existing.experiment_id)
-
-
-@contextlib.contextmanager
-def as_default(uri: str) -> Iterator[None]:
-    """Make `uri` MLflow's default store for a moment.
-
-    The registry looks up "models:/m-..." in the default store, not in the client's. Setting the default also writes
-    MLFLOW_TRACKING_URI into the environment, so it must be unset afterwards.
-    """
-    if os.environ.get(SERVER):
-        yield
-        return
-    mlflow.set_tracking_uri(uri)
-    try:
-        yield
-    finally:
-        mlflow.set_tracking_uri(None)
 
 
 def versions_of(client: MlflowClient, name: str) -> dict[str, ModelVersion]:
@@ -242,27 +214,11 @@ def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
             raise ModelError(
                 f"nothing is registered as {name}: no run has kept a student. `dial2vec results` says why."
             )
-        if new_name := renamed_to(client, name):
-            raise ModelError(
-                f"nothing is registered as {name}: somebody renamed it to {new_name} in MLflow. Give it its old name "
-                "back there, or let `dial2vec run` register the latest training under the old name again."
-            )
         raise ModelError(
             f"nothing is registered as {name}.{did_you_mean(name, alike)} "
             f"Registered: {', '.join(sorted(names)) or 'nothing at all'}. Run `make run` first."
         )
     return {alias: str(number) for alias, number in model.aliases.items()}
-
-
-def renamed_to(client: MlflowClient, name: str) -> str:
-    """Return the new name of a model that somebody has renamed; "" if nobody has.
-
-    A new name does not change the time at which the model was created.
-    """
-    known = client.get_experiment_by_name(name)
-    created = last_seen(known.tags).model if known else 0
-    models = client.search_registered_models() if created else []
-    return next((model.name for model in models if model.creation_timestamp == created and model.name != name), "")
 
 
 def candidate_of(client: MlflowClient, name: str) -> ModelVersion:
@@ -323,31 +279,20 @@ def dev_scores(version: ModelVersion) -> dict[str, float] | None:
     return scores
 
 
-def keep_files(root: Path) -> None:
-    """Give registered versions their own files, which `mlflow gc` does not remove.
+def own_files(client: MlflowClient, model_id: str) -> str:
+    """Return the source of a version of a logged model: files of its own, which `mlflow gc` does not remove.
 
     `mlflow gc` deletes the files of a logged model even if a version uses them. The copies are hard links, so they take
     no space. A server keeps its files itself.
     """
     if os.environ.get(SERVER):
-        return
-    database = database_path(root)
-    kept = _artifacts(database) / "registered"
-    with contextlib.closing(sqlite3.connect(database, timeout=20)) as connection:
-        rows = connection.execute("SELECT name, version, storage_location FROM model_versions").fetchall()
-        for name, number, location in rows:
-            if location is None or not location.startswith(f"{_artifacts(database) / 'models'}/"):
-                continue
-            # .../models/m-<id>/artifacts
-            own = kept / Path(location).parent.name
-            if Path(location).is_dir() and not own.is_dir():
-                with atomic_path(own) as temporary:
-                    shutil.copytree(location, temporary, copy_function=_link)
-            with connection:
-                connection.execute(
-                    "UPDATE model_versions SET storage_location = ? WHERE name = ? AND version = ?",
-                    (str(own), name, number),
-                )
+        return f"models:/{model_id}"
+    logged = Path(client.get_logged_model(model_id).artifact_location)
+    # From .../models/m-<id>/artifacts.
+    own = logged.parents[2] / "registered" / model_id
+    with atomic_path(own) as temporary:
+        shutil.copytree(logged, temporary, copy_function=_link)
+    return str(own)
 
 
 def _link(source: str, target: str) -> None:

@@ -18,22 +18,21 @@ from dial2vec.encoder.folder import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import find_root
 from dial2vec.registry import corpus_of, decisions
-from dial2vec.registry.by_hand import note_state, notice
+from dial2vec.registry.by_hand import settled
 from dial2vec.registry.model_card import model_card, start_card
 from dial2vec.registry.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord
 from dial2vec.registry.store import (
     SERVER,
     aliases_of,
-    as_default,
     candidate_of,
     dev_scores,
     encoder_folder,
     experiment,
     has_files,
-    keep_files,
     model_name,
     model_of,
     one_sentence,
+    own_files,
     registry_lock,
     store_figures,
     versions_of,
@@ -67,9 +66,7 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
     """
     client, name = open_store(root), model_name(record.corpus)
     with one_sentence(store_uri(root)), registry_lock(root):
-        experiment_id = experiment(client, root, record.corpus)
-        decisions.settle(client, experiment_id, record.corpus)
-        notice(client, root, experiment_id, record.corpus)
+        experiment_id = settled(client, root, record.corpus)
         start = _start_version(client, experiment_id, record)
         if CHAMPION not in client.get_registered_model(name).aliases:
             reason = "The starting encoder, until a better one comes."
@@ -88,10 +85,7 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
             if version.tags.get(tag) != number:
                 # Somebody deleted the version that the tag names.
                 client.set_model_version_tag(name, version.version, tag, number)
-        keep_files(root)
-        note_state(client, root, experiment_id, record.corpus, candidate=str(version.version))
         client.set_registered_model_alias(name, CANDIDATE, version.version)
-        note_state(client, root, experiment_id, record.corpus)
         champion = client.get_registered_model(name).aliases[CHAMPION]
     return Registration(str(version.version), version.run_id, start, str(champion), created=existing is None)
 
@@ -150,10 +144,8 @@ def _new_version(
     client: MlflowClient, name: str, model_id: str, tags: dict[str, str], description: str, *, run_id: str | None
 ) -> ModelVersion:
     """Make a version with tags and description in one transaction: a kill leaves all of it or nothing."""
-    with as_default(client.tracking_uri):
-        return client.create_model_version(
-            name, f"models:/{model_id}", run_id=run_id, model_id=model_id, tags=tags, description=description
-        )
+    source = own_files(client, model_id)
+    return client.create_model_version(name, source, run_id=run_id, tags=tags, description=description)
 
 
 def _log_figures(client: MlflowClient, run_id: str, record: TrainingRecord) -> None:

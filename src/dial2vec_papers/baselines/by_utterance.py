@@ -6,18 +6,15 @@ sentences. Cost: a minute and a half, for the utterances of the judged dialogues
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from dial2vec_papers.baselines.encode import Encode
-
-if TYPE_CHECKING:
-    from dial2vec.encoder import DialogueEncoder
 
 
 def fit(
@@ -37,13 +34,16 @@ def fit(
     """
     from dial2vec.encoder import DialogueEncoder
 
-    return partial(average_utterances, DialogueEncoder.from_pretrained(start, input="closed", pooling=pooling))
+    encoder = DialogueEncoder.from_pretrained(start, input="closed", pooling=pooling)
+    return partial(average_utterances, partial(encoder.encode_utterances, batch_size=64))
 
 
-def average_utterances(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+def average_utterances(
+    encode: Callable[[list[str]], NDArray[np.float32]], dialogues: Sequence[Dialogue]
+) -> NDArray[np.float32]:
     """Encode each different utterance once, and average over the turns of each dialogue, float32 [n, d]."""
     texts = list(dict.fromkeys(turn.text for dialogue in dialogues for turn in dialogue.turns))
     row = {text: place for place, text in enumerate(texts)}
-    encoded = encoder.encode_utterances(texts, batch_size=64)
+    encoded = encode(texts)
     means = [encoded[[row[turn.text] for turn in dialogue.turns]].mean(axis=0) for dialogue in dialogues]
     return np.asarray(means, dtype=np.float32)

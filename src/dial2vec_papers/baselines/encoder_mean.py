@@ -8,7 +8,7 @@ at 512 tokens; here a longer one is read whole, in windows. Cost: 36 s, for the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
+from dial2vec.errors import CorpusError
 from dial2vec_papers.baselines.encode import Encode
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
 
 log = logging.getLogger(__name__)
+Map = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2", contexts: bool = False) -> Encode:
@@ -39,6 +41,40 @@ def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2"
     encoder = DialogueEncoder.from_pretrained(start, pooling="mean")
     batch_size = BATCH.get(encoder.device.type, 32)
     return partial(_as_contexts if contexts else _whole, encoder, batch_size)
+
+
+def fit_map(
+    train: Sequence[Dialogue],
+    fit_to: Callable[[NDArray[np.float32]], Map],
+    *,
+    seed: int,
+    start: str,
+    max_dialogues: int,
+    contexts: bool,
+) -> Encode:
+    """Fit a map to the vectors of training dialogues, and return a function that maps vectors, float32 [n, d].
+
+    :param fit_to: function from vectors, float32 [n, d], to a map of vectors.
+    :param max_dialogues: number of training dialogues, a seeded draw, on which the map is fitted.
+    :param contexts: option of `fit`.
+    """
+    lot = np.random.default_rng(seed).permutation(len(train))[:max_dialogues]
+    mean = fit(train, seed=seed, start=start, contexts=contexts)
+    mapped = fit_to(mean([train[place] for place in np.sort(lot)]))
+    return lambda dialogues: mapped(mean(dialogues))
+
+
+def require_different(vectors: NDArray[np.float32], name: str) -> None:
+    """Raise if a map cannot be fitted to vectors [n, d], because no two differ.
+
+    :param name: name of the map, for the error.
+    :raises CorpusError: if so.
+    """
+    if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
+        raise CorpusError(
+            f"{name} found {len(vectors)} training dialogues without two different vectors among them; expected at "
+            "least two. Bring more dialogues."
+        )
 
 
 def _whole(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:

@@ -10,16 +10,16 @@ are ours: Liu et al. give none. Cost: encoding the dialogues, 180 s, and 20 s fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec.errors import CorpusError
-from dial2vec_papers.baselines import encoder_mean
 from dial2vec_papers.baselines.encode import Encode
+from dial2vec_papers.baselines.encoder_mean import Map, fit_map, require_different
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,19 +46,11 @@ def fit(
     :param contexts: option of `encoder_mean.fit`.
     :raises CorpusError: if fewer than 2 training dialogues differ.
     """
-    lot = np.random.default_rng(seed).permutation(len(train))[:max_dialogues]
-    mean = encoder_mean.fit(train, seed=seed, start=start, contexts=contexts)
-    spread = fit_flow(mean([train[place] for place in np.sort(lot)]), seed=seed, epochs=epochs)
-
-    def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        return spread(mean(dialogues))
-
-    return encode
+    fit_to = partial(fit_flow, seed=seed, epochs=epochs)
+    return fit_map(train, fit_to, seed=seed, start=start, max_dialogues=max_dialogues, contexts=contexts)
 
 
-def fit_flow(
-    vectors: NDArray[np.float32], *, seed: int, epochs: int = 10
-) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+def fit_flow(vectors: NDArray[np.float32], *, seed: int, epochs: int = 10) -> Map:
     """Return the map under which the vectors are likeliest as draws of a standard normal distribution.
 
     :param vectors: float32 [n, d], d at least 2.
@@ -69,11 +61,7 @@ def fit_flow(
 
     from dial2vec_papers.baselines.glow import Glow
 
-    if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
-        raise CorpusError(
-            f"the flow found {len(vectors)} training dialogues without two different vectors among them; expected at "
-            "least two. Bring more dialogues."
-        )
+    require_different(vectors, "the flow")
     data = torch.from_numpy(vectors)
     # The caller's random state is restored afterwards.
     with torch.random.fork_rng():

@@ -9,10 +9,9 @@ on the corpus instead. Cost: a minute and a half, for the utterances of the judg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from conversations.dialogue import Dialogue
-from dial2vec_papers.baselines.by_utterance import average_utterances
+from dial2vec_papers.baselines import by_utterance
 from dial2vec_papers.baselines.encode import Encode
 
 
@@ -24,6 +23,4 @@ def fit(train: Sequence[Dialogue], *, seed: int, start: str = "simcse") -> Encod
     :param start: name or folder of an encoder with a start token.
     :raises ModelError: if the encoder cannot be loaded.
     """
-    from dial2vec.encoder import DialogueEncoder
-
-    return partial(average_utterances, DialogueEncoder.from_pretrained(start, input="closed", pooling="cls"))
+    return by_utterance.fit(train, seed=seed, start=start, pooling="cls")

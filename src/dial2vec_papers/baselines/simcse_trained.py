@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
+from dial2vec_papers.baselines.by_utterance import average_utterances
 from dial2vec_papers.baselines.encode import Encode
 
 TEMPERATURE = 0.05
@@ -52,7 +52,7 @@ def fit(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         _train(model, [utterances[place] for place in lot], batch_size=batch_size, learning_rate=learning_rate)
-    return partial(_averaged, model)
+    return partial(average_utterances, partial(model.encode, batch_size=64, show_progress_bar=False))
 
 
 def _train(model: Any, utterances: Sequence[str], *, batch_size: int, learning_rate: float) -> None:
@@ -77,15 +77,6 @@ def _train(model: Any, utterances: Sequence[str], *, batch_size: int, learning_r
         schedule.step()
         optimiser.zero_grad()
     model.eval()
-
-
-def _averaged(model: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-    """Encode each different utterance once, and average over the turns of each dialogue."""
-    texts = list(dict.fromkeys(turn.text for dialogue in dialogues for turn in dialogue.turns))
-    row = {text: place for place, text in enumerate(texts)}
-    encoded = model.encode(texts, batch_size=64, show_progress_bar=False)
-    means = [encoded[[row[turn.text] for turn in dialogue.turns]].mean(axis=0) for dialogue in dialogues]
-    return np.asarray(means, dtype=np.float32)
 
 
 def _load(start: str, *, max_length: int) -> Any:

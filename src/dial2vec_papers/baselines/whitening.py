@@ -7,15 +7,15 @@ on the train split. Not in the paper's table. Cost: encoding the dialogues, 180 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec.errors import CorpusError
-from dial2vec_papers.baselines import encoder_mean
 from dial2vec_papers.baselines.encode import Encode
+from dial2vec_papers.baselines.encoder_mean import Map, fit_map, require_different
 
 # Smallest variance that is scaled up, as a share of the largest. Below are rounding errors of float32, and directions
 # that the dialogues do not span.
@@ -39,20 +39,11 @@ def fit(
     :param contexts: option of `encoder_mean.fit`.
     :raises CorpusError: if fewer than 2 training dialogues differ.
     """
-    lot = np.random.default_rng(seed).permutation(len(train))[:max_dialogues]
-    chosen = [train[place] for place in np.sort(lot)]
-    mean = encoder_mean.fit(train, seed=seed, start=start, contexts=contexts)
-    whiten = fit_whitening(mean(chosen), dimensions=dimensions)
-
-    def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        return whiten(mean(dialogues))
-
-    return encode
+    fit_to = partial(fit_whitening, dimensions=dimensions)
+    return fit_map(train, fit_to, seed=seed, start=start, max_dialogues=max_dialogues, contexts=contexts)
 
 
-def fit_whitening(
-    vectors: NDArray[np.float32], *, dimensions: int | None = 256
-) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+def fit_whitening(vectors: NDArray[np.float32], *, dimensions: int | None = 256) -> Map:
     """Return the map under which the vectors have mean 0 and the identity as covariance.
 
     :param vectors: float32 [n, d].
@@ -62,11 +53,7 @@ def fit_whitening(
     """
     from sklearn.decomposition import PCA
 
-    if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
-        raise CorpusError(
-            f"whitening found {len(vectors)} training dialogues without two different vectors among them; expected "
-            "at least two. Bring more dialogues."
-        )
+    require_different(vectors, "whitening")
     pca = PCA(whiten=True, svd_solver="full").fit(vectors.astype(np.float64))
     spanned = int((pca.explained_variance_ > LEAST_VARIANCE * pca.explained_variance_[0]).sum())
     kept = min(spanned, dimensions or spanned)

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from conversations.dialogue import Dialogue, Origin, Quarantined, RecordError
-from dial2vec.config import Read
-from dial2vec.data.corpora.archive import address, files_by_name, open_archive, wrong_archive
-from dial2vec.data.corpora.corpus import Splitting, expect, id_below, usable
-from dial2vec_papers.corpora.json_member import entries
+from conversations.dialogue import Origin, Quarantined, RecordError
+from dial2vec.data.corpora.corpus import expect, id_below
+from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed
+from dial2vec.data.corpora.source_files import entries_of
 
 FILES = {"train": "en_train.json", "dev": "en_valid.json", "test": "en_test.json"}
 SPEAKERS = {"User": "user", "Wizard": "system"}
 # Intent of users between their tasks.
 CHAT = "chat"
 
-# Split, upstream id, JSON value.
-Entry = tuple[str, str, object]
-
 
 @dataclass(frozen=True, slots=True)
-class Bitod:
+class Bitod(ArchiveCorpus):
     """Reader of the upstream archive (Lin et al. 2021; Apache-2.0).
 
     An event with `Text` is a turn; queries and answers of the knowledge base have no text. Labels are the domains of
@@ -34,46 +28,34 @@ class Bitod:
     """
 
     url: ClassVar[str | None] = "https://github.com/HLTCHKUST/BiToD/archive/refs/heads/main.zip"
-    splitting: ClassVar[Splitting] = "official"
-    options: Read = field(default_factory=Read)
 
-    def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
-        """Stream the English dialogues of all three splits, one dialogue in memory at a time.
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
+        """Yield the English dialogues of all three splits, one dialogue in memory at a time."""
+        if absent := self.absent(sources):
+            raise sources.lack(absent[0])
+        present = sources.by_name()
+        for split, name in FILES.items():
+            for number, (upstream, content) in enumerate(entries_of(present[name]), start=1):
+                yield Origin(present[name].address, number), (split, upstream, content)
 
-        :raises CorpusError: if the archive or one of its three files is missing or damaged.
-        """
-        with open_archive(folder) as archive:
-            present = files_by_name(archive)
-            absent = [name for name in FILES.values() if name not in present]
-            if absent:
-                raise wrong_archive(archive, absent[0], self.url)
-            records = (
-                (Origin(address(archive, present[name]), number), (split, upstream, record))
-                for split, name in FILES.items()
-                for number, (upstream, record) in enumerate(entries(archive, present[name]), start=1)
-            )
-            convert = functools.partial(_dialogue, definition=self.options.bitod_labels)
-            yield from usable(records, convert, name=lambda entry: f"{entry[0]}/{entry[1]}", quarantine=quarantine)
-
-    def missing(self, folder: Path) -> list[str]:
-        """Return the missing ones of the three English files, such as `en_train.json`.
-
-        :raises CorpusError: if there is no archive.
-        """
-        with open_archive(folder) as archive:
-            present = files_by_name(archive)
+    def absent(self, sources: CorpusFiles) -> list[str]:
+        """Return the missing ones of the three English files, such as `en_train.json`."""
+        present = sources.by_name()
         return [name for name in FILES.values() if name not in present]
 
+    def name(self, record: Any) -> str:
+        """Return the id of a record."""
+        return f"{record[0]}/{record[1]}"
 
-def _dialogue(entry: Entry, *, definition: str) -> dict[str, Any]:
-    split, upstream, record = entry
-    record = expect(record, dict, "the dialogue")
-    events = [expect(event, dict, "an event") for event in expect(record["Events"], list, "'Events'")]
-    turns = [
-        {"speaker": _speaker(event), "text": event["Text"]} for event in events if event.get("Text") not in (None, "")
-    ]
-    labels = _labels(record, events, definition)
-    return {"dialogue_id": id_below(split, upstream, "the key"), "turns": turns, "labels": labels, "split": split}
+    def dialogue(self, record: Any) -> dict[str, Any]:
+        """Convert a dialogue."""
+        split, upstream, content = record
+        content = expect(content, dict, "the dialogue")
+        events = [expect(event, dict, "an event") for event in expect(content["Events"], list, "'Events'")]
+        spoken = [event for event in events if event.get("Text") not in (None, "")]
+        turns = [{"speaker": _speaker(event), "text": event["Text"]} for event in spoken]
+        labels = _labels(content, events, self.options.bitod_labels)
+        return {"dialogue_id": id_below(split, upstream, "the key"), "turns": turns, "labels": labels, "split": split}
 
 
 def _speaker(event: dict[str, Any]) -> str:

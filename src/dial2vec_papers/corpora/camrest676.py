@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import Splitting, expect
-from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
-from dial2vec.data.corpora.source_files import records_of
-
-FILE = "CamRest676.json"
+from conversations.dialogue import RecordError
+from dial2vec.data.corpora.corpus import Splitting, expect, literal
+from dial2vec.data.corpora.file_corpus import Element, ListCorpus, Lists
 
 
 @dataclass(frozen=True, slots=True)
-class CamRest676(FileCorpus):
+class CamRest676(ListCorpus):
     """Reader of `CamRest676.json` (Wen et al. 2017; CC BY 4.0): 676 dialogues; users begin, the system answers.
 
     There are no labels: all dialogues are about restaurants. Upstream's toolkit divides the file 3 to 1 to 1 in its own
@@ -25,26 +22,17 @@ class CamRest676(FileCorpus):
     url: ClassVar[str | None] = "https://github.com/shawnwun/NNDIAL/archive/refs/heads/master.zip"
     splitting: ClassVar[Splitting] = "shuffled"
     source: ClassVar[str] = "https://github.com/shawnwun/NNDIAL (data/CamRest676.json)"
-    expected: ClassVar[Mapping[str, str]] = {FILE: r"CamRest676\.json"}
+    lists: ClassVar[Lists] = {"CamRest676.json": ("", None)}
+    expected: ClassVar[Mapping[str, str]] = literal(lists)
 
-    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
-        """Yield the dialogues of the file."""
-        file = sources.only(self.expected[FILE])
-        for number, content in records_of(file):
-            yield Origin(file.address, number), content
-
-    def name(self, record: Any) -> str:
-        """Return the id of a record."""
-        return str(record["dialogue_id"]) if isinstance(record, dict) and "dialogue_id" in record else ""
-
-    def dialogue(self, record: Any) -> dict[str, Any]:
+    def dialogue(self, record: Element) -> dict[str, Any]:
         """Convert a dialogue: a turn of upstream has what the user said and what the system answered."""
-        record = expect(record, dict, "the dialogue")
+        content = expect(record.content, dict, "the dialogue")
         turns = []
-        for place, turn in enumerate(expect(record["dial"], list, "'dial'")):
+        for place, turn in enumerate(expect(content["dial"], list, "'dial'")):
             turn = expect(turn, dict, "a turn")
             if turn["turn"] != place:
                 raise RecordError(f"'turn' of turn {place + 1} must be {place}, found {turn['turn']!r}")
             turns.append({"speaker": "user", "text": expect(turn["usr"], dict, "'usr'")["transcript"]})
             turns.append({"speaker": "system", "text": expect(turn["sys"], dict, "'sys'")["sent"]})
-        return {"dialogue_id": record["dialogue_id"], "turns": turns}
+        return {"dialogue_id": content["dialogue_id"], "turns": turns}

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from conversations.dialogue import Origin, Quarantined, RecordError
 from dial2vec.data.corpora.corpus import expect
 from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
-from dial2vec.data.corpora.source_files import SourceFile, json_of, lines_of
-from dial2vec.errors import CorpusError
+from dial2vec.data.corpora.source_files import SourceFile, json_of, lines_of, listed_twice
 
 SPLITS = ("train", "dev", "test")
 # Folder of the recording day and call.
@@ -44,10 +43,7 @@ class Dstc2(FileCorpus):
             names = sources.only(self.expected[f"dstc2_{split}.flist"])
             for number, call in _calls(names):
                 if listed.setdefault(call, split) != split:
-                    raise CorpusError(
-                        f"{names.address}:{number}: {call} is also listed for {listed[call]}; expected it in one list. "
-                        "Bring the lists again."
-                    )
+                    raise listed_twice(names, number, call, listed[call])
                 if call in logs and call in labels:
                     yield Origin(logs[call].address, 0), (split, call, logs[call], labels[call])
                 else:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import expect
+from dial2vec.data.corpora.corpus import expect, known_id, literal
 from dial2vec.data.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import SourceFile, lines_of, records_of
+from dial2vec.data.corpora.source_files import SourceFile, records_of, rows_of
 from dial2vec.errors import CorpusError
 
 # Test set of a file that names none.
@@ -52,8 +52,8 @@ class Dstc7(CandidateCorpus):
 
     def name(self, record: Any) -> str:
         """Return the id of a record."""
-        split, content, _ = record
-        return f"{split}/{content['example-id']}" if isinstance(content, dict) and "example-id" in content else ""
+        group, content, _ = record
+        return known_id(group, content, "example-id")
 
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a record to the context with its first right response."""
@@ -92,10 +92,9 @@ class Dstc7Ubuntu(Dstc7):
     )
     answering: ClassVar[str] = "participant_2"
     answers: ClassVar[str] = "ubuntu_responses_subtask_1.tsv"
-    expected: ClassVar[Mapping[str, str]] = {
-        **{f"ubuntu_{split}_subtask_1.json": rf"ubuntu_{split}_subtask_1\.json" for split in ("train", "dev", "test")},
-        "ubuntu_responses_subtask_1.tsv": r"ubuntu_responses_subtask_1\.tsv",
-    }
+    expected: ClassVar[Mapping[str, str]] = literal(
+        [*(f"ubuntu_{split}_subtask_1.json" for split in ("train", "dev", "test")), "ubuntu_responses_subtask_1.tsv"]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +149,12 @@ def _answers(files: list[tuple[SourceFile, Mapping[str, str]]]) -> dict[tuple[st
     """
     known: dict[tuple[str, str], list[dict[str, str]]] = {}
     for file, groups in files:
-        for number, line in lines_of(file):
-            cells = line.split("\t")
-            if line.strip() and len(cells) < 3:
+        for number, cells in rows_of(file):
+            if len(cells) < 3:
                 raise CorpusError(
                     f"{file.address}:{number} has {len(cells)} cells; expected example id, candidate id and text. "
                     "Bring the file again."
                 )
-            if line.strip():
-                answer = {"candidate-id": cells[1].strip(), "utterance": "\t".join(cells[2:])}
-                known.setdefault((groups.get("part") or FIRST_CASE, cells[0].strip()), []).append(answer)
+            answer = {"candidate-id": cells[1].strip(), "utterance": "\t".join(cells[2:])}
+            known.setdefault((groups.get("part") or FIRST_CASE, cells[0].strip()), []).append(answer)
     return known

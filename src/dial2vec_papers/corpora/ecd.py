@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
 from dial2vec.data.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import SourceFile, lines_of
+from dial2vec.data.corpora.source_files import SourceFile, rows_of
 
 FILES = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
 # In the sample of upstream's repository the files are named `train`, `valid` and `test`.
@@ -91,6 +91,5 @@ def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def _rows(file: SourceFile) -> Iterator[Row]:
-    for number, line in lines_of(file):
-        if line.strip():
-            yield number, [cell.strip() for cell in line.split("\t")]
+    for number, cells in rows_of(file):
+        yield number, [cell.strip() for cell in cells]

@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import Splitting
+from dial2vec.data.corpora.corpus import Splitting, literal
 from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
-from dial2vec.data.corpora.source_files import SourceFile, lines_of
+from dial2vec.data.corpora.source_files import SourceFile, rows_of
 
 FILE = "chat.txt"
 # Session, customer, whether the service speaks, whether the session was handed on, whether it repeats, and the text.
@@ -29,7 +29,7 @@ class Jddc(FileCorpus):
 
     splitting: ClassVar[Splitting] = "shuffled"
     source: ClassVar[str] = "JD's JDDC (chat.txt), which its owner gives to researchers who apply for it"
-    expected: ClassVar[Mapping[str, str]] = {FILE: r"chat\.txt"}
+    expected: ClassVar[Mapping[str, str]] = literal([FILE])
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the sessions."""
@@ -56,8 +56,7 @@ class Jddc(FileCorpus):
 
 
 def _rows(file: SourceFile) -> Iterator[tuple[int, list[str]]]:
-    for number, line in lines_of(file):
-        cells = line.split("\t", N_CELLS - 1)
+    for number, cells in rows_of(file, most=N_CELLS):
         header = number == 1 and len(cells) >= N_CELLS - 1 and cells[2] not in SPEAKERS
-        if line.strip() and not header:
+        if not header:
             yield number, cells

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from conversations.dialogue import Dialogue, Origin, Quarantined, RecordError
-from dial2vec.config import Read
-from dial2vec.data.corpora.archive import (
-    address,
-    files,
-    files_by_name,
-    open_archive,
-    open_nested,
-    read_member,
-    wrong_archive,
-)
-from dial2vec.data.corpora.corpus import Splitting, at_least_one, expect, id_below, usable
+from conversations.dialogue import Origin, Quarantined, RecordError
+from dial2vec.data.corpora.archive import open_nested
+from dial2vec.data.corpora.corpus import Splitting, expect, id_below
+from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed
+from dial2vec.data.corpora.source_files import SourceFile, bytes_of
 
 # Upstream's archive has no top folder; a packed copy has one.
 DIALOGUE_FILE = re.compile(r"(?:.*/)?dialogues/[^/]+\.txt")
@@ -31,7 +22,7 @@ TASK_FILE = "tasks.txt"
 
 
 @dataclass(frozen=True, slots=True)
-class Metalwoz:
+class Metalwoz(ArchiveCorpus):
     """Reader of the upstream archive (Lee et al. 2019; Microsoft Research Data License, not to be passed on).
 
     A line of `dialogues/<DOMAIN>.txt` is a dialogue with the domain as label and the id `<domain>/<id>`. Turns name no
@@ -43,46 +34,52 @@ class Metalwoz:
         "https://download.microsoft.com/download/E/B/8/EB84CB1A-D57D-455F-B905-3ABDE80404E5/metalwoz-v1.zip"
     )
     splitting: ClassVar[Splitting] = "shuffled"
-    options: Read = field(default_factory=Read)
+    content: ClassVar[str] = "dialogues/<DOMAIN>.txt"
 
-    def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
-        """Stream the dialogues, one domain in memory at a time, domains in the order of their names.
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
+        """Yield the dialogues, one domain in memory at a time, domains in the order of their names."""
+        for file in _dialogue_files(sources):
+            for number, line in enumerate(bytes_of(file).splitlines(), start=1):
+                if line.strip():
+                    yield Origin(file.address, number), _decoded(line)
 
-        :raises CorpusError: if the archive is missing or damaged, or has no usable dialogue.
-        """
-        with open_archive(folder) as archive:
-            records = (record for place, info in _dialogue_files(archive) for record in _records(place, info))
-            error = wrong_archive(archive, "usable dialogues/<DOMAIN>.txt", self.url)
-            yield from at_least_one(usable(records, _dialogue, name=_id, quarantine=quarantine), error)
-
-    def missing(self, folder: Path) -> list[str]:
-        """Return `tasks.txt` if it is missing, else the missing dialogue files of its domains.
-
-        :raises CorpusError: if there is no archive, or `tasks.txt` is damaged.
-        """
-        with open_archive(folder) as archive:
-            present = files_by_name(archive)
-            if TASK_FILE not in present:
-                return [TASK_FILE]
-            tasks = [_decoded(line) for line in read_member(archive, present[TASK_FILE]).splitlines()]
+    def absent(self, sources: CorpusFiles) -> list[str]:
+        """Return `tasks.txt` if it is missing, else the missing dialogue files of its domains."""
+        present = sources.by_name()
+        if TASK_FILE not in present:
+            return [TASK_FILE]
+        tasks = [_decoded(line) for line in bytes_of(present[TASK_FILE]).splitlines()]
         domains = {task["domain"] for task in tasks if isinstance(task, dict) and isinstance(task.get("domain"), str)}
         return [f"dialogues/{domain}.txt" for domain in sorted(domains) if f"{domain}.txt" not in present]
 
+    def name(self, record: Any) -> str:
+        """Return the id of a record."""
+        known = isinstance(record, dict) and {"domain", "id"} <= record.keys()
+        return f"{record['domain']}/{record['id']}" if known else ""
 
-def _dialogue_files(archive: zipfile.ZipFile) -> Iterator[tuple[zipfile.ZipFile, zipfile.ZipInfo]]:
-    """Yield each dialogue file with its archive: this archive, or a zip within it."""
-    for path, info in files(archive).items():
-        if DIALOGUE_FILE.fullmatch(path):
-            yield archive, info
-        elif NESTED.fullmatch(path):
-            with open_nested(archive, info) as nested:
-                yield from ((nested, inner) for name, inner in files(nested).items() if DIALOGUE_FILE.fullmatch(name))
+    def dialogue(self, record: Any) -> dict[str, Any]:
+        """Convert a dialogue: the bot speaks first."""
+        if isinstance(record, Exception):
+            raise RecordError(f"not valid JSON ({record})")
+        record = expect(record, dict, "the dialogue")
+        domain = expect(record["domain"], str, "'domain'")
+        turns = expect(record["turns"], list, "'turns'")
+        return {
+            "dialogue_id": id_below(domain, record["id"], "'id'"),
+            "turns": [{"speaker": ("bot", "user")[position % 2], "text": text} for position, text in enumerate(turns)],
+            "labels": [domain],
+        }
 
 
-def _records(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[Origin, object]]:
-    for number, line in enumerate(read_member(archive, info).splitlines(), start=1):
-        if line.strip():
-            yield Origin(address(archive, info), number), _decoded(line)
+def _dialogue_files(sources: CorpusFiles) -> Iterator[SourceFile]:
+    """Yield the dialogue files of the archive and of the zips within it."""
+    # By whole paths: upstream's only folder is `dialogues`.
+    for file in sorted(sources.files.values(), key=lambda file: file.path):
+        if DIALOGUE_FILE.fullmatch(file.path):
+            yield file
+        elif NESTED.fullmatch(file.path):
+            with open_nested(file) as nested:
+                yield from (inner for path, inner in nested.items() if DIALOGUE_FILE.fullmatch(path))
 
 
 def _decoded(line: bytes) -> object:
@@ -91,22 +88,3 @@ def _decoded(line: bytes) -> object:
         return json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return error
-
-
-def _dialogue(record: object) -> dict[str, Any]:
-    if isinstance(record, Exception):
-        raise RecordError(f"not valid JSON ({record})")
-    record = expect(record, dict, "the dialogue")
-    domain = expect(record["domain"], str, "'domain'")
-    turns = expect(record["turns"], list, "'turns'")
-    return {
-        "dialogue_id": id_below(domain, record["id"], "'id'"),
-        "turns": [{"speaker": ("bot", "user")[position % 2], "text": text} for position, text in enumerate(turns)],
-        "labels": [domain],
-    }
-
-
-def _id(record: object) -> str:
-    if isinstance(record, dict) and {"domain", "id"} <= record.keys():
-        return f"{record['domain']}/{record['id']}"
-    return ""

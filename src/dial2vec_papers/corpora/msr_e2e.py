@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import Splitting
+from dial2vec.data.corpora.corpus import Splitting, literal
 from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
-from dial2vec.data.corpora.source_files import SourceFile, lines_of
+from dial2vec.data.corpora.source_files import SourceFile, rows_of
 from dial2vec.errors import CorpusError
 
 DOMAINS = ("movie", "restaurant", "taxi")
@@ -32,7 +32,7 @@ class MsrE2e(FileCorpus):
     url: ClassVar[str | None] = "https://github.com/xiul-msr/e2e_dialog_challenge/archive/refs/heads/master.zip"
     splitting: ClassVar[Splitting] = "shuffled"
     source: ClassVar[str] = "https://github.com/xiul-msr/e2e_dialog_challenge (data/)"
-    expected: ClassVar[Mapping[str, str]] = {f"{domain}_all.tsv": rf"{domain}_all\.tsv" for domain in DOMAINS}
+    expected: ClassVar[Mapping[str, str]] = literal(f"{domain}_all.tsv" for domain in DOMAINS)
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the sessions of all domains."""
@@ -64,18 +64,14 @@ class MsrE2e(FileCorpus):
 
 
 def _rows(file: SourceFile) -> Iterator[Row]:
-    columns: list[str] = []
-    for number, line in lines_of(file):
-        cells = line.split("\t")
-        if not columns:
-            columns = cells
-            if tuple(columns[: len(COLUMNS)]) != COLUMNS:
-                raise CorpusError(
-                    f"{file.address} has the columns {', '.join(columns[:6])}; expected {', '.join(COLUMNS)} first. "
-                    "Bring the file again."
-                )
-        elif line.strip():
-            yield number, cells
+    rows = rows_of(file)
+    _, columns = next(rows, (0, []))
+    if tuple(columns[: len(COLUMNS)]) != COLUMNS:
+        raise CorpusError(
+            f"{file.address} has the columns {', '.join(columns[:6])}; expected {', '.join(COLUMNS)} first. "
+            "Bring the file again."
+        )
+    yield from rows
 
 
 def unquoted(cell: str) -> str:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import functools
 import json
 import random
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from conversations.dialogue import Dialogue, Origin, Quarantined, RecordError
-from dial2vec.config import Read
-from dial2vec.data.corpora.archive import address, fetch_again, files_by_name, open_archive, read_member, wrong_archive
-from dial2vec.data.corpora.corpus import Splitting, expect, id_below, usable
+from dial2vec.data.corpora.corpus import expect, id_below, usable
+from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CorpusFiles
+from dial2vec.data.corpora.source_files import SourceFile, bytes_of, entries_of
 from dial2vec.errors import CorpusError
-from dial2vec_papers.corpora.json_member import entries
 from dial2vec_papers.corpora.multiwoz_labels import labels_of
 
 DATA = "data.json"
@@ -27,14 +25,12 @@ INVALID = "SNG01862"
 POOL_DEV, POOL_TEST = 1077, 1084
 POOL_SEED = 2022
 
-# Split, upstream id, JSON value.
-Entry = tuple[str, str, object]
 # Function from an upstream id to the splits of the dialogue.
 Places = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Multiwoz:
+class Multiwoz(ArchiveCorpus):
     """Reader of the upstream archive (Budzianowski et al. 2018, Eric et al. 2020; MIT).
 
     Users speak first and alternate with the system. Labels are the domains of the user's goal; `labels_of` describes
@@ -47,8 +43,6 @@ class Multiwoz:
     """
 
     url: ClassVar[str | None] = "https://github.com/budzianowski/multiwoz/raw/master/data/MultiWOZ_2.1.zip"
-    splitting: ClassVar[Splitting] = "official"
-    options: Read = field(default_factory=Read)
 
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the dialogues, one in memory at a time; the pool takes two passes over the archive.
@@ -56,11 +50,13 @@ class Multiwoz:
         :raises CorpusError: if the archive, its `data.json` or a list of ids is missing or damaged, or no dialogue is
             listed.
         """
-        with open_archive(folder) as archive:
-            data, members = _members(archive, url=self.url)
-            lists = [_List(split, address(archive, info), _listed(archive, info)) for split, info in members.items()]
+        with self.opened(folder) as sources:
+            if absent := self.absent(sources):
+                raise sources.lack(absent[0])
+            present = sources.by_name()
+            lists = [_listed(split, _first(present, names)) for split, names in LISTS.items()]
             official = functools.partial(_official, lists=lists)
-            dialogues = self._stream(archive, data, official, quarantine)
+            dialogues = self._stream(present[DATA], official, quarantine)
             # The first pass sees every record, so it fills the quarantine.
             pool: list[str] = []
             if self.options.multiwoz_splits == "official":
@@ -72,26 +68,36 @@ class Multiwoz:
             if self.options.multiwoz_splits == "pooled":
                 drawn = draw(pool)
                 pooled = functools.partial(_pooled, official, drawn=drawn, overlap=self.options.multiwoz_overlap)
-                yield from self._stream(archive, data, pooled, [])
+                yield from self._stream(present[DATA], pooled, [])
 
-    def missing(self, folder: Path) -> list[str]:
-        """Return the missing ones of `data.json` and the two lists of ids.
+    def absent(self, sources: CorpusFiles) -> list[str]:
+        """Return the missing ones of `data.json` and the two lists of ids."""
+        present = sources.by_name()
+        lists = [names[0] for names in LISTS.values() if not any(name in present for name in names)]
+        return ([] if DATA in present else [DATA]) + lists
 
-        :raises CorpusError: if there is no archive.
-        """
-        with open_archive(folder) as archive:
-            return _absent(files_by_name(archive))
+    def name(self, record: Any) -> str:
+        """Return the id of a record."""
+        return f"{record[0]}/{record[1]}"
 
-    def _stream(
-        self, archive: zipfile.ZipFile, data: zipfile.ZipInfo, places: Places, quarantine: list[Quarantined]
-    ) -> Iterator[Dialogue]:
+    def dialogue(self, record: Any) -> dict[str, Any]:
+        """Convert a dialogue: users speak first."""
+        split, upstream, content = record
+        if upstream.removesuffix(".json") == INVALID:
+            raise RecordError("invalid according to upstream (notes to MultiWOZ 2.2)")
+        content = expect(content, dict, "the dialogue")
+        log = [expect(turn, dict, "a turn") for turn in expect(content["log"], list, "'log'")]
+        turns = [{"speaker": ("user", "system")[place % 2], "text": turn["text"]} for place, turn in enumerate(log)]
+        labels = labels_of(upstream, content, definition=self.options.multiwoz_labels)
+        return {"dialogue_id": id_below(split, upstream, "the key"), "turns": turns, "labels": labels, "split": split}
+
+    def _stream(self, data: SourceFile, places: Places, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         records = (
-            (Origin(address(archive, data), number), (split, upstream, record))
-            for number, (upstream, record) in enumerate(entries(archive, data), start=1)
+            (Origin(data.address, number), (split, upstream, record))
+            for number, (upstream, record) in enumerate(entries_of(data), start=1)
             for split in places(upstream)
         )
-        convert = functools.partial(_dialogue, definition=self.options.multiwoz_labels)
-        yield from usable(records, convert, name=lambda entry: f"{entry[0]}/{entry[1]}", quarantine=quarantine)
+        yield from usable(records, self.dialogue, name=self.name, quarantine=quarantine)
 
 
 def draw(pool: Sequence[str]) -> dict[str, str]:
@@ -109,24 +115,39 @@ def draw(pool: Sequence[str]) -> dict[str, str]:
 class _List:
     """Upstream's list of dev or test.
 
-    :param where: Address of the list.
+    :param file: The list.
     :param lines: Id -> line number.
     :param met: Ids that occurred in `data.json` so far.
     """
 
     split: str
-    where: str
+    file: SourceFile
     lines: dict[str, int]
     met: set[str] = field(default_factory=set)
 
     def unmet(self) -> Iterator[Quarantined]:
         """Yield a record for each listed id that is not in `data.json`."""
         if not self.met:
-            raise CorpusError(f"no id in {self.where} is one of {DATA}. {fetch_again(self.where)}")
+            raise CorpusError(f"no id in {self.file.address} is one of {DATA}. {self.file.again}")
         for name, line in self.lines.items():
             if name not in self.met:
                 reason = f"it is listed for {self.split}, and {DATA} has no such dialogue"
-                yield Quarantined(Origin(self.where, line), f"{self.split}/{name}", reason)
+                yield Quarantined(Origin(self.file.address, line), f"{self.split}/{name}", reason)
+
+
+def _listed(split: str, file: SourceFile) -> _List:
+    """Read a list with one id per line, or a JSON list; the ids lose their `.json`."""
+    try:
+        text = bytes_of(file).decode("utf-8-sig").strip()
+        ids = json.loads(text) if text.startswith("[") else text.splitlines()
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{file.address} is no list of ids ({error}). {file.again}") from error
+    names = ((str(name).strip().removesuffix(".json"), line) for line, name in enumerate(ids, start=1))
+    return _List(split, file, {name: line for name, line in names if name})
+
+
+def _first(present: Mapping[str, SourceFile], names: Sequence[str]) -> SourceFile:
+    return next(present[name] for name in names if name in present)
 
 
 def _official(upstream: str, *, lists: Sequence[_List]) -> Sequence[str]:
@@ -142,40 +163,3 @@ def _pooled(official: Places, upstream: str, *, drawn: dict[str, str], overlap: 
     stays = overlap or upstream not in drawn
     train = [split for split in official(upstream) if split == "train" and stays]
     return train + ([drawn[upstream]] if upstream in drawn else [])
-
-
-def _members(archive: zipfile.ZipFile, *, url: str | None) -> tuple[zipfile.ZipInfo, dict[str, zipfile.ZipInfo]]:
-    present = files_by_name(archive)
-    absent = _absent(present)
-    if absent:
-        raise wrong_archive(archive, absent[0], url)
-    lists = {split: next(present[name] for name in names if name in present) for split, names in LISTS.items()}
-    return present[DATA], lists
-
-
-def _absent(present: dict[str, zipfile.ZipInfo]) -> list[str]:
-    lists = [names[0] for names in LISTS.values() if not any(name in present for name in names)]
-    return ([] if DATA in present else [DATA]) + lists
-
-
-def _listed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, int]:
-    """Return id (without `.json`) -> line of a list with one id per line, or of a JSON list."""
-    where = address(archive, info)
-    try:
-        text = read_member(archive, info).decode("utf-8-sig").strip()
-        ids = json.loads(text) if text.startswith("[") else text.splitlines()
-    except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{where} is no list of ids ({error}). {fetch_again(where)}") from error
-    names = ((str(name).strip().removesuffix(".json"), line) for line, name in enumerate(ids, start=1))
-    return {name: line for name, line in names if name}
-
-
-def _dialogue(entry: Entry, *, definition: str) -> dict[str, Any]:
-    split, upstream, record = entry
-    if upstream.removesuffix(".json") == INVALID:
-        raise RecordError("invalid according to upstream (notes to MultiWOZ 2.2)")
-    record = expect(record, dict, "the dialogue")
-    log = [expect(turn, dict, "a turn") for turn in expect(record["log"], list, "'log'")]
-    turns = [{"speaker": ("user", "system")[place % 2], "text": turn["text"]} for place, turn in enumerate(log)]
-    labels = labels_of(upstream, record, definition=definition)
-    return {"dialogue_id": id_below(split, upstream, "the key"), "turns": turns, "labels": labels, "split": split}

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import Splitting, expect, id_below
-from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
-from dial2vec.data.corpora.source_files import SourceFile, lines_of, records_of
-from dial2vec.errors import CorpusError
+from dial2vec.data.corpora.corpus import Splitting, expect, id_below, literal
+from dial2vec.data.corpora.file_corpus import CorpusFiles, Element, ListCorpus, Lists, Placed
+from dial2vec.data.corpora.source_files import SourceFile, lines_of, listed_twice, records_of
 
 SPLITS = ("train", "dev", "test")
 # First word of `instruction_id` -> name of the task in upstream's ontology.
@@ -22,38 +21,31 @@ TASKS = {
     "restaurant": "restaurant_reservation",
     "uber": "uber_lyft",
 }
+# Domains of the second corpus.
+SPOKEN = ("flights", "food-ordering", "hotels", "movies", "music", "restaurant-search", "sports")
 # Upstream's text of a turn that was removed.
 DELETED = "(deleted)"
 SPEAKERS = ("user", "assistant")
 
 
 @dataclass(frozen=True, slots=True)
-class Taskmaster(FileCorpus):
+class Taskmaster(ListCorpus):
     """Base of the four readers (Byrne et al. 2019 and 2021; CC BY 4.0): one archive holds all four corpora."""
 
     url: ClassVar[str | None] = "https://github.com/google-research-datasets/Taskmaster/archive/refs/heads/master.zip"
     splitting: ClassVar[Splitting] = "shuffled"
     source: ClassVar[str] = "https://github.com/google-research-datasets/Taskmaster"
+    key: ClassVar[str] = "conversation_id"
 
-    def name(self, record: Any) -> str:
-        """Return the id of a record."""
-        group, _, content = record
-        return (
-            f"{group}/{content['conversation_id']}"
-            if isinstance(content, dict) and "conversation_id" in content
-            else ""
-        )
-
-    def dialogue(self, record: Any) -> dict[str, Any]:
+    def dialogue(self, record: Element) -> dict[str, Any]:
         """Convert a conversation; removed turns are dropped."""
-        group, split, content = record
-        content = expect(content, dict, "the dialogue")
+        content = expect(record.content, dict, "the dialogue")
         turns = [expect(turn, dict, "an utterance") for turn in expect(content["utterances"], list, "'utterances'")]
         return {
-            "dialogue_id": id_below(group, content["conversation_id"], "'conversation_id'"),
+            "dialogue_id": id_below(record.group, content["conversation_id"], "'conversation_id'"),
             "turns": [_turn(turn) for turn in turns],
-            "labels": [self.label(group, content)],
-            "split": split,
+            "labels": [self.label(record.group, content)],
+            "split": record.split,
         }
 
     def label(self, group: str, content: dict[str, Any]) -> str:
@@ -87,20 +79,19 @@ class Taskmaster1(Taskmaster):
             split = listed.get(upstream, (None, 0))[0] if isinstance(upstream, str) else None
             if split is not None:
                 met.add(str(upstream))
-            yield Origin(written.address, number), ("self", split, content)
+            yield Origin(written.address, number), Element("self", split, number, content)
         for number, content in records_of(spoken):
-            yield Origin(spoken.address, number), ("woz", "train", content)
+            yield Origin(spoken.address, number), Element("woz", "train", number, content)
         for upstream, (split, line) in listed.items():
             if upstream not in met:
                 reason = f"it is listed for {split}, and self-dialogs.json has no such dialogue"
                 quarantine.append(Quarantined(Origin(lists[split].address, line), f"self/{upstream}", reason))
 
-    def dialogue(self, record: Any) -> dict[str, Any]:
+    def dialogue(self, record: Element) -> dict[str, Any]:
         """Convert a conversation; a written one must have a split."""
-        group, split, content = record
-        if split is None and isinstance(content, dict):
+        if record.split is None and isinstance(record.content, dict):
             raise RecordError("no list of train-dev-test has it")
-        return Taskmaster.dialogue(self, (group, split, content))
+        return Taskmaster.dialogue(self, record)
 
     def label(self, group: str, content: dict[str, Any]) -> str:
         """Return the task of a conversation."""
@@ -115,42 +106,16 @@ class Taskmaster1(Taskmaster):
 class Taskmaster2(Taskmaster):
     """Taskmaster 2: spoken dialogues of 7 domains, one file each; the label is the file's name. No official splits."""
 
-    expected: ClassVar[Mapping[str, str]] = {
-        f"TM-2-2020/data/{domain}.json": rf"TM-2-2020/data/{domain}\.json"
-        for domain in ("flights", "food-ordering", "hotels", "movies", "music", "restaurant-search", "sports")
-    }
-
-    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
-        """Yield the conversations of all domains."""
-        for name, pattern in self.expected.items():
-            file = sources.only(pattern)
-            for number, content in records_of(file):
-                yield Origin(file.address, number), (name.rpartition("/")[2].removesuffix(".json"), None, content)
+    lists: ClassVar[Lists] = {f"TM-2-2020/data/{domain}.json": (domain, None) for domain in SPOKEN}
+    expected: ClassVar[Mapping[str, str]] = literal(lists)
 
 
 @dataclass(frozen=True, slots=True)
 class Taskmaster3(Taskmaster):
     """Taskmaster 3: written dialogues about cinema tickets. Upstream's splits are of single turns, and not read."""
 
-    expected: ClassVar[Mapping[str, str]] = {
-        f"TM-3-2020/data/data_{number:02}.json": rf"TM-3-2020/data/data_{number:02}\.json" for number in range(20)
-    }
-
-    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
-        """Yield the conversations of all files."""
-        for pattern in self.expected.values():
-            for file, _ in sources.matching(pattern):
-                for number, content in records_of(file):
-                    yield Origin(file.address, number), ("", None, content)
-
-    def name(self, record: Any) -> str:
-        """Return the id of a record."""
-        return Taskmaster.name(self, record).removeprefix("/")
-
-    def dialogue(self, record: Any) -> dict[str, Any]:
-        """Convert a conversation; its id is upstream's."""
-        converted = Taskmaster.dialogue(self, record)
-        return converted | {"dialogue_id": converted["dialogue_id"].removeprefix("/")}
+    lists: ClassVar[Lists] = {f"TM-3-2020/data/data_{number:02}.json": ("", None) for number in range(20)}
+    expected: ClassVar[Mapping[str, str]] = literal(lists)
 
     def label(self, group: str, content: dict[str, Any]) -> str:
         """Return the domain of a conversation."""
@@ -161,6 +126,7 @@ class Taskmaster3(Taskmaster):
 class Taskmaster4(Taskmaster3):
     """Taskmaster 4: written dialogues about orders of coffee. No official splits."""
 
+    lists: ClassVar[Lists] = {"TM-4-2024/data/data_NN.json": ("", None)}
     expected: ClassVar[Mapping[str, str]] = {"TM-4-2024/data/data_NN.json": r"TM-4-2024/data/data_\d+\.json"}
 
 
@@ -182,8 +148,5 @@ def _listed(lists: Mapping[str, SourceFile]) -> dict[str, tuple[str, int]]:
         for number, line in lines_of(file):
             upstream = line.partition(",")[0].strip()
             if upstream and listed.setdefault(upstream, (split, number))[0] != split:
-                raise CorpusError(
-                    f"{file.address}:{number}: {upstream} is also listed for {listed[upstream][0]}; expected it in one "
-                    "list. Bring the lists again."
-                )
+                raise listed_twice(file, number, upstream, listed[upstream][0])
     return listed

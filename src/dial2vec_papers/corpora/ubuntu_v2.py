@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
+from dial2vec.data.corpora.corpus import literal
 from dial2vec.data.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
 from dial2vec.data.corpora.source_files import SourceFile, opened_text
 from dial2vec.errors import CorpusError
@@ -34,7 +35,7 @@ class UbuntuV2(CandidateCorpus):
     """
 
     source: ClassVar[str] = "https://github.com/rkadlec/ubuntu-ranking-dataset-creator (train.csv, valid.csv, test.csv)"
-    expected: ClassVar[Mapping[str, str]] = {name: name.replace(".", r"\.") for name in FILES.values()}
+    expected: ClassVar[Mapping[str, str]] = literal(FILES.values())
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the rows of all three splits."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import expect
-from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
-from dial2vec.data.corpora.source_files import records_of
-
-FILES = {"train": "woz_train_en.json", "dev": "woz_validate_en.json", "test": "woz_test_en.json"}
+from conversations.dialogue import RecordError
+from dial2vec.data.corpora.corpus import expect, literal
+from dial2vec.data.corpora.file_corpus import Element, ListCorpus, Lists
 
 
 @dataclass(frozen=True, slots=True)
-class Woz(FileCorpus):
+class Woz(ListCorpus):
     """Reader of the English files (Wen et al. 2017, Mrksic et al. 2017; Apache-2.0): 600, 200 and 400 dialogues.
 
     A record holds what the system said before each turn of the user, so the system's last answer is unknown. There are
@@ -24,24 +21,17 @@ class Woz(FileCorpus):
 
     url: ClassVar[str | None] = "https://github.com/nmrksic/neural-belief-tracker/archive/refs/heads/master.zip"
     source: ClassVar[str] = "https://github.com/nmrksic/neural-belief-tracker (data/woz)"
-    expected: ClassVar[Mapping[str, str]] = {name: name.replace(".", r"\.") for name in FILES.values()}
+    lists: ClassVar[Lists] = {
+        "woz_train_en.json": ("train", "train"),
+        "woz_validate_en.json": ("dev", "dev"),
+        "woz_test_en.json": ("test", "test"),
+    }
+    expected: ClassVar[Mapping[str, str]] = literal(lists)
+    key: ClassVar[str] = "dialogue_idx"
 
-    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
-        """Yield the dialogues of all three splits."""
-        for split, name in FILES.items():
-            file = sources.only(self.expected[name])
-            for number, content in records_of(file):
-                yield Origin(file.address, number), (split, content)
-
-    def name(self, record: Any) -> str:
-        """Return the id of a record."""
-        split, content = record
-        return f"{split}/{content['dialogue_idx']}" if isinstance(content, dict) and "dialogue_idx" in content else ""
-
-    def dialogue(self, record: Any) -> dict[str, Any]:
+    def dialogue(self, record: Element) -> dict[str, Any]:
         """Convert a dialogue: before each turn of the user stands what the system had said."""
-        split, content = record
-        content = expect(content, dict, "the dialogue")
+        content = expect(record.content, dict, "the dialogue")
         turns = []
         for place, turn in enumerate(expect(content["dialogue"], list, "'dialogue'")):
             turn = expect(turn, dict, "a turn")
@@ -51,4 +41,4 @@ class Woz(FileCorpus):
             turns.append({"speaker": "user", "text": turn["transcript"]})
         if type(content["dialogue_idx"]) is not int:
             raise RecordError(f"'dialogue_idx' must be a whole number, found {content['dialogue_idx']!r}")
-        return {"dialogue_id": f"{split}/{content['dialogue_idx']}", "turns": turns, "split": split}
+        return {"dialogue_id": f"{record.group}/{content['dialogue_idx']}", "turns": turns, "split": record.split}

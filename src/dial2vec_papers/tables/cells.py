@@ -75,15 +75,9 @@ class Cell:
     :param intervals: view -> task -> 95 % interval over dialogues.
     :param ways: figures of the view "both" by the rules of the paper and of its published code, as
         `ways.other_ways` returns them; empty in cells of earlier versions.
-    :param chosen: name of the chosen candidate; "" if nothing was trained.
-    :param by_labels: step that the labels of dev would choose; None without labels or training.
-    :param label_free: step that the criteria without labels choose; None if they were not asked.
-    :param label_free_name: name of that candidate; "" if the criteria were not asked.
-    :param steps: number of training steps; 0 if nothing was trained.
+    :param chosen: as by_labels, label_free, label_free_name, steps and tokens a field of its `course.Training`.
     :param course: figures of the test split at every checkpoint, the start first, each with its "step"; empty if not
         asked for.
-    :param tokens: number of tokens trained on, without padding. Tokens that were only encoded, to fit maps or to make
-        variants, are not counted.
     :param task_records: results of the tasks for utterances by the key of their data; empty if not asked for.
     :param seconds: time to train, encode and score, in the process that finished the cell.
     :param run_id: id of its MLflow run.

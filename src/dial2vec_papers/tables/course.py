@@ -32,7 +32,8 @@ class Training:
     :param label_free: step that the criteria without labels choose; None if they were not asked.
     :param label_free_name: name of that candidate; "" if the criteria were not asked.
     :param steps: number of training steps.
-    :param tokens: number of tokens trained on, over all steps, without padding.
+    :param tokens: number of tokens trained on, over all steps, without padding. Tokens that were only encoded, to fit
+        maps or to make variants, are not counted.
     """
 
     chosen: str = ""

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from conversations.files import write_errors
 from dial2vec.config import Settings
+from dial2vec.data.workers.processes import processors
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import checkout_lock
 from dial2vec.pipeline.artifacts import Artifacts
@@ -250,7 +251,7 @@ def _compute(root: Path, settings: Settings, place: Place, *, keep_training: boo
 def _threads(jobs: int) -> Iterator[None]:
     """Give each of `jobs` processes that start meanwhile its share of the processors, unless `THREADS` is set."""
     before = os.environ.get(THREADS)
-    os.environ[THREADS] = before or str(max(1, len(os.sched_getaffinity(0)) // jobs))
+    os.environ[THREADS] = before or str(max(1, processors() // jobs))
     try:
         yield
     finally:

@@ -15,8 +15,8 @@ from dial2vec.evaluation import TASKS
 from dial2vec.training.augmentation import PERTURBATIONS
 from dial2vec_papers.tables.cells import Cell
 from dial2vec_papers.tables.charts import draw_methods
-from dial2vec_papers.tables.paper_tables import CellGroups, grouped, systems_of, write_texts
-from dial2vec_papers.tables.published import INTENTS
+from dial2vec_papers.tables.paper_tables import TASK_HEADS, CellGroups, grouped, systems_of, table, write_texts
+from dial2vec_papers.tables.published import printed
 from dial2vec_papers.tables.systems import System, in_order, system_of
 from dial2vec_papers.tables.utterances import key_of_most
 from dial2vec_papers.tasks.intents import INTENT_SETS
@@ -137,13 +137,13 @@ def _methods(corpus: str, groups: CellGroups, data_key: str) -> str:
         dialogues = [_over_seeds([cell.scores["both"][task] for cell in group]) for task in TASKS]
         utterances = [_over_seeds([summarised(figures, title) for figures in measured]) for title in SUMMARY]
         rows.append([system_of(name).title, str(len(group)), *dialogues, *utterances, _tokens(group), _choice(group)])
-    head = ["method", "seeds", "purity", "Spearman", "MAP", *SUMMARY, "tokens trained on", "chosen without labels"]
+    head = ["method", "seeds", *TASK_HEADS, *SUMMARY, "tokens trained on", "chosen without labels"]
     words = (
         "Intents: mean of the intent sets. Out of scope: 5 shots, threshold mean - sd. Perturbed: mean of the five. "
         "Tokens trained on: without tokens that were only encoded, to fit heads or to make variants. Chosen without "
         "labels: the checkpoint that this choice takes, or would take with the first seed, and the number of steps."
     )
-    return _table(f"## {corpus}\n\n{words}", head, rows)
+    return table(f"## {corpus}\n\n{words}", head, rows)
 
 
 def _intents(corpus: str, groups: CellGroups, data_key: str) -> str:
@@ -152,7 +152,7 @@ def _intents(corpus: str, groups: CellGroups, data_key: str) -> str:
     rows = _rows(corpus, groups, data_key, [(key,) for key in keys])
     if not rows:
         return ""
-    for model, by_shots in INTENTS.items():
+    for model, by_shots in printed()["intents"].items():
         figures = [*by_shots[1], *by_shots.get(5, (math.nan,) * len(INTENT_SETS))]
         shown = [
             _over_seeds([figure]) + ("*" if data in NOT_COMPARABLE and not math.isnan(figure) else "")
@@ -164,7 +164,7 @@ def _intents(corpus: str, groups: CellGroups, data_key: str) -> str:
         "With 1 and with 5 shots. Published by Zhou et al. 2022; * is not comparable: the paper split these sentences "
         "differently and used them as typed."
     )
-    return _table(f"## Intents by prototypes, trained on {corpus}\n\n{words}", head, rows)
+    return table(f"## Intents by prototypes, trained on {corpus}\n\n{words}", head, rows)
 
 
 def _sentences(corpus: str, groups: CellGroups, data_key: str) -> str:
@@ -178,7 +178,7 @@ def _sentences(corpus: str, groups: CellGroups, data_key: str) -> str:
         "SR, MAP and MRR of given candidates, and D-STS, Spearman's correlation with people's scores (Liu et al. 2021, "
         "section 5.1)."
     )
-    return _table(f"## Sentences, trained on {corpus}\n\n{words}", head, rows) if rows else ""
+    return table(f"## Sentences, trained on {corpus}\n\n{words}", head, rows) if rows else ""
 
 
 def _perturbations(corpus: str, groups: CellGroups, data_key: str) -> str:
@@ -189,7 +189,7 @@ def _perturbations(corpus: str, groups: CellGroups, data_key: str) -> str:
     ]
     rows = _rows(corpus, groups, data_key, columns)
     words = "Recall@1 of 51 / MRR of the true answer, with the context as it is and perturbed."
-    return _table(f"## Response selection, {corpus}\n\n{words}", ["method", *ways], rows) if rows else ""
+    return table(f"## Response selection, {corpus}\n\n{words}", ["method", *ways], rows) if rows else ""
 
 
 def _rows(corpus: str, groups: CellGroups, data_key: str, columns: Sequence[tuple[Key, ...]]) -> list[list[str]]:
@@ -203,17 +203,6 @@ def _rows(corpus: str, groups: CellGroups, data_key: str, columns: Sequence[tupl
         if any(part for parts in cells for part in parts):
             rows.append([system_of(name).title, *(" / ".join(filter(None, parts)) for parts in cells)])
     return rows
-
-
-def _table(words: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [
-        words,
-        "",
-        f"| {' | '.join(head)} |",
-        "|---" * len(head) + "|",
-        *(f"| {' | '.join(row)} |" for row in rows),
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def _over_seeds(values: Sequence[float]) -> str:

@@ -15,7 +15,7 @@ from conversations.files import atomic_path
 from dial2vec.evaluation import TASKS
 from dial2vec_papers.tables.cells import Cell
 from dial2vec_papers.tables.charts import draw_results
-from dial2vec_papers.tables.published import AGGREGATION, CORPORA, MODELS, SPEAKERS, published
+from dial2vec_papers.tables.published import printed, published
 from dial2vec_papers.tables.systems import ABLATIONS, ablated, in_order, is_table_row, recipe_of, system_of
 from dial2vec_papers.tables.ways import TITLES
 
@@ -29,6 +29,7 @@ points; published are the figures of Liu et al. 2022 on their own splits, purity
 ![MAP by system, a panel per corpus, with intervals and the published figures](results.png)
 """
 TASK_TITLES = {"purity": "Purity", "spearman": "Spearman", "map": "MAP"}
+TASK_HEADS = ("purity", "Spearman", "MAP")
 # Systems whose settings are changed one at a time: their heading, the start that they read, and their name.
 RECIPES = {
     "paper": ("Ablations", "start_separators", "200 dialogues of the paper's recipe"),
@@ -116,7 +117,7 @@ def systems_of(corpus: str, groups: CellGroups) -> dict[str, list[Cell]]:
 def _only_published(systems: Iterable[str]) -> list[str]:
     """Return the models of the paper that correspond to no system."""
     ours = {system_of(system).published for system in systems}
-    return [model for model in MODELS if model not in ours]
+    return [model for model in printed()["models"] if model not in ours]
 
 
 def _number(value: float) -> str:
@@ -138,8 +139,8 @@ def paper_markdown(cells: Sequence[Cell]) -> str:
     parts = [_over_corpora(task, title, corpora, rows) for task, title in TASK_TITLES.items()]
     parts += [_tasks(corpus, rows) for corpus in corpora]
     parts += [_by_other_rules(corpus, rows) for corpus in corpora]
-    parts.append(_views("Single speakers (table 4)", ("first", "second", "both"), rows, SPEAKERS))
-    parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, AGGREGATION))
+    parts.append(_views("Single speakers (table 4)", ("first", "second", "both"), rows, printed()["speakers"]))
+    parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, printed()["aggregation"]))
     parts.append(_checkpoints(groups))
     trained = dict.fromkeys(corpus for corpus, _ in groups)
     parts += [_ablation(corpus, recipe, groups) for recipe in RECIPES for corpus in trained]
@@ -154,24 +155,19 @@ def _over_corpora(task: str, title: str, corpora: Sequence[str], groups: CellGro
     """
     if len(corpora) < 2:
         return ""
-    lines = [
-        f"## {title}, all corpora (tables 2 and 3)",
-        "",
-        "Mean over seeds. The average is over the corpora of this table; of published rows, over those that they have.",
-        "",
-        f"| system | {' | '.join(corpora)} | average |",
-        "|---" * (len(corpora) + 2) + "|",
-    ]
+    rows = []
     for system in in_order(name for _, name in groups):
         mine = [groups.get((corpus, system)) for corpus in corpora]
         points = [math.nan if group is None else figure(group, "both", task).mean for group in mine]
-        lines.append(f"| {system_of(system).title} | {' | '.join(map(_number, [*points, float(np.mean(points))]))} |")
-    for model in MODELS if set(corpora) & set(CORPORA) else ():
+        rows.append([system_of(system).title, *map(_number, [*points, float(np.mean(points))])])
+    for model in printed()["models"] if set(corpora) & set(printed()["corpora"]) else ():
         points = [published(model, corpus).get(task, math.nan) for corpus in corpora]
         if not np.isnan(points).all():
-            shown = [*points, float(np.nanmean(points))]
-            lines.append(f"| {model}, published | {' | '.join(map(_number, shown))} |")
-    return "\n".join(lines) + "\n"
+            rows.append([f"{model}, published", *map(_number, [*points, float(np.nanmean(points))])])
+    words = (
+        "Mean over seeds. The average is over the corpora of this table; of published rows, over those that they have."
+    )
+    return table(f"## {title}, all corpora (tables 2 and 3)\n\n{words}", ["system", *corpora, "average"], rows)
 
 
 def _by_other_rules(corpus: str, groups: CellGroups) -> str:
@@ -179,47 +175,35 @@ def _by_other_rules(corpus: str, groups: CellGroups) -> str:
     mine = {name: group for name, group in systems_of(corpus, groups).items() if all(cell.ways for cell in group)}
     if not mine:
         return ""
-    lines = [
-        f"## By the paper's rules, {corpus}",
-        "",
+    words = (
         "Purity: ours (`evaluate.kmeans_runs` runs of k-means, or as `evaluate.kmeans` says); the paper's (10 runs, as "
         "many clusters as the corpus has labels); the release's (the best of 10 starts, as many clusters as the split "
         "has labels). Spearman: ours and the release's (every other dialogue); the paper's (one random partner, the "
-        "mean of 10 draws).",
-        "",
-        f"| system | purity: ours | Spearman: ours | {' | '.join(TITLES.values())} |",
-        "|---" * (len(TITLES) + 3) + "|",
-    ]
+        "mean of 10 draws)."
+    )
+    rows = []
     for system, group in mine.items():
         ours = [figure(group, "both", task).mean for task in ("purity", "spearman")]
         others = [float(np.mean([cell.ways.get(name, math.nan) for cell in group])) for name in TITLES]
-        lines.append(f"| {system_of(system).title} | {' | '.join(map(_number, [*ours, *others]))} |")
-    return "\n".join(lines) + "\n"
+        rows.append([system_of(system).title, *map(_number, [*ours, *others])])
+    head = ["system", "purity: ours", "Spearman: ours", *TITLES.values()]
+    return table(f"## By the paper's rules, {corpus}\n\n{words}", head, rows)
 
 
 def _tasks(corpus: str, groups: CellGroups) -> str:
     mine = systems_of(corpus, groups)
     ceiling = next(iter(mine.values()))[0].scores["both"]["spearman_ceiling"]
-    lines = [
-        f"## {corpus}",
-        "",
-        f"Spearman cannot exceed {ceiling:.2f} here. ± sd over seeds, [95 % interval over dialogues].",
-        "",
-        "| system | seeds | purity | Spearman | MAP | published |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for system, group in mine.items():
         values = [figure(group, "both", task) for task in TASKS]
         reported = " / ".join(f"{value.published:.1f}" for value in values if not math.isnan(value.published))
-        figures = " | ".join(_in_words(value) for value in values)
-        lines.append(f"| {system_of(system).title} | {len(group)} | {figures} | {reported} |")
+        rows.append([system_of(system).title, str(len(group)), *map(_in_words, values), reported])
     for model in _only_published(mine):
-        points = published(model, corpus)
-        if points:
-            lines.append(
-                f"| {model}, in the paper only | | | | | {' / '.join(f'{point:.1f}' for point in points.values())} |"
-            )
-    return "\n".join(lines) + "\n"
+        if points := published(model, corpus):
+            reported = " / ".join(f"{point:.1f}" for point in points.values())
+            rows.append([f"{model}, in the paper only{' |' * 4}", reported])
+    words = f"Spearman cannot exceed {ceiling:.2f} here. ± sd over seeds, [95 % interval over dialogues]."
+    return table(f"## {corpus}\n\n{words}", ["system", "seeds", *TASK_HEADS, "published"], rows)
 
 
 def _in_words(value: Figure) -> str:
@@ -228,20 +212,21 @@ def _in_words(value: Figure) -> str:
 
 
 def _views(
-    title: str, views: Sequence[str], groups: CellGroups, reported: dict[str, dict[str, tuple[float, float, float]]]
+    title: str, views: Sequence[str], groups: CellGroups, reported: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> str:
     """Return a table of the views of the same encoders, as purity / Spearman / MAP."""
-    rows = {key: group for key, group in groups.items() if set(views) <= set(group[0].scores)}
+    rows = [
+        [corpus, system_of(system).title]
+        + [_triple({task: figure(group, view, task).mean for task in TASKS}) for view in views]
+        for (corpus, system), group in groups.items()
+        if set(views) <= set(group[0].scores)
+    ]
     if not rows:
         return ""
-    lines = [f"## {title}", "", f"| corpus | system | {' | '.join(views)} |", "|---" * (len(views) + 2) + "|"]
-    for (corpus, system), group in rows.items():
-        cells = (_triple({task: figure(group, view, task).mean for task in TASKS}) for view in views)
-        lines.append(f"| {corpus} | {system_of(system).title} | {' | '.join(cells)} |")
     for model, figures in reported.items():
-        cells = (_triple(dict(zip(TASKS, figures[view], strict=True))) for view in views)
-        lines.append(f"| mean of six, published | {model} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        cells = [_triple(dict(zip(TASKS, figures[view], strict=True))) for view in views]
+        rows.append(["mean of six, published", model, *cells])
+    return table(f"## {title}", ["corpus", "system", *views], rows)
 
 
 def _triple(scores: Mapping[str, float]) -> str:
@@ -253,43 +238,33 @@ def _checkpoints(groups: CellGroups) -> str:
     courses = [cell for group in groups.values() for cell in group if cell.course]
     if not courses:
         return ""
-    lines = [
-        "## Which checkpoint",
-        "",
-        "On the test split, with its step. The best has the highest MAP on that same split, known only afterwards.",
-        "",
-        "| corpus | system | seed | start | best | last | chosen by purity on dev | chosen without labels |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for cell in courses:
         by_step = {int(point["step"]): point for point in cell.course}
         best = max(by_step, key=lambda step: by_step[step]["map"])
         shown = (0, best, max(by_step), cell.by_labels, cell.label_free)
-        figures = " | ".join("" if step is None else f"{_triple(by_step[step])}, step {step}" for step in shown)
-        lines.append(f"| {cell.corpus} | {system_of(cell.system).title} | {cell.seed} | {figures} |")
-    return "\n".join(lines) + "\n"
+        figures = ["" if step is None else f"{_triple(by_step[step])}, step {step}" for step in shown]
+        rows.append([cell.corpus, system_of(cell.system).title, str(cell.seed), *figures])
+    words = "On the test split, with its step. The best has the highest MAP on that same split, known only afterwards."
+    head = ["corpus", "system", "seed", "start", "best", "last", "chosen by purity on dev", "chosen without labels"]
+    return table(f"## Which checkpoint\n\n{words}", head, rows)
 
 
 def _ablation(corpus: str, recipe: str, groups: CellGroups) -> str:
     """Return a recipe of `RECIPES` with one setting changed, at the last checkpoint."""
     mine, (heading, start, words) = systems_of(corpus, groups), RECIPES[recipe]
     settings = [setting for setting in ABLATIONS if recipe_of(setting) == recipe]
-    rows = [system for setting in settings for system in ablated(setting) if system in mine]
-    if not rows:
+    changed = [system for setting in settings for system in ablated(setting) if system in mine]
+    if not changed:
         return ""
-    lines = [
-        f"## {heading}, {corpus}",
-        "",
-        f"{words} with one setting changed, at the last checkpoint.",
-        "",
-        "| changed | seeds | purity | Spearman | MAP |",
-        "|---|---|---|---|---|",
+    rows = [
+        [system_of(system).title, str(len(mine[system]))]
+        + [_in_words(figure(mine[system], "both", task)) for task in TASKS]
+        for system in (start, recipe, *changed)
+        if system in mine
     ]
-    for system in [start, recipe, *rows]:
-        if system in mine:
-            figures = " | ".join(_in_words(figure(mine[system], "both", task)) for task in TASKS)
-            lines.append(f"| {system_of(system).title} | {len(mine[system])} | {figures} |")
-    return "\n".join(lines) + "\n"
+    words = f"{words} with one setting changed, at the last checkpoint."
+    return table(f"## {heading}, {corpus}\n\n{words}", ["changed", "seeds", *TASK_HEADS], rows)
 
 
 def _left_out(cells: Iterable[Cell]) -> str:
@@ -297,11 +272,17 @@ def _left_out(cells: Iterable[Cell]) -> str:
     return "\n".join(["## Left out", "", *lines]) + "\n" if lines else ""
 
 
+def table(words: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return words and a table below them in Markdown."""
+    lines = [words, "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
 def write_paper_tables(cells: Sequence[Cell], folder: Path) -> list[Path]:
     """Write `results.csv`, `results.md` and its picture, and return their paths."""
-    table = paper_csv(cells)
-    draw_results(table, folder / "results.png")
-    return [*write_texts(folder, {"results.csv": table, "results.md": paper_markdown(cells)}), folder / "results.png"]
+    figures = paper_csv(cells)
+    draw_results(figures, folder / "results.png")
+    return [*write_texts(folder, {"results.csv": figures, "results.md": paper_markdown(cells)}), folder / "results.png"]
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:

@@ -9,34 +9,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dial2vec.config import Settings
 from dial2vec.errors import SettingsError, did_you_mean
-from dial2vec_papers.presets import with_preset
+from dial2vec_papers.presets import preset_of, with_preset
 
 if TYPE_CHECKING:
     from dial2vec_papers.tasks.encoding import Similarity
 
 # The paper's settings, independent of params.yaml, but 200 dialogues once, 5 a step, instead of all of them for some
-# epochs, 20 a step. The whole of it is the preset dial2vec-paper.
-PAPER_ENCODER = {
-    "pooling": "role",
-    "hierarchy": "none",
-    "turn_embeddings": False,
-    "role_embeddings": False,
-    "last_turns": None,
-}
-PAPER_SAMPLES = {"negatives": 9, "passes": 1, "keep_role": "random", "min_turns": 5, "among": "all"}
-PAPER_TRAINING = {
-    "method": "dial2vec",
-    "temperature": 0.2,
-    "window": 10,
-    "loss_mean": "dialogues",
-    "learning_rate": 1e-5,
+# epochs, 20 a step.
+PAPER = preset_of("dial2vec-paper").blocks
+PAPER_ENCODER = {name: value for name, value in PAPER["encoder"].items() if name not in ("input", "max_length")}
+PAPER_SAMPLES = PAPER["sample"]
+PAPER_TRAINING = {name: value for name, value in PAPER["train"].items() if name != "weight_decay"} | {
     "epochs": 1,
     "max_dialogues": 200,
-    "batch_size": 5,
     "gradient_accumulation": 1,
-    "frozen_share": 0.5,
-    "attention_dropout": True,
-    "warmup_share": 0.1,
     "checkpoint_steps": 10,
 }
 # Seed with which courses are scored and choices computed; seed of systems without random draws.

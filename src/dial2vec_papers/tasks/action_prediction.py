@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -15,19 +14,11 @@ from dial2vec.draws import lot, stream
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
 from dial2vec.errors import Dial2vecError
-from dial2vec.training.auxiliary import seeded
 from dial2vec_papers.tasks.actions import ActionExample, ActionSet
 from dial2vec_papers.tasks.encoding import Context, Spoken, texts_and_roles
-from dial2vec_papers.tasks.fine_tuning import (
-    TuningRecipe,
-    classifier,
-    fine_tune,
-    pooled_rows,
-    tuned_vectors,
-    weights_kept,
-)
-from dial2vec_papers.tasks.kept_runs import Figures, KeptRuns, Runs, require_shots
-from dial2vec_papers.tasks.records import TaskResult, library_versions
+from dial2vec_papers.tasks.fine_tuning import TuningRecipe, tune_classifier
+from dial2vec_papers.tasks.kept_runs import KeptRuns, Runs, require_shots
+from dial2vec_papers.tasks.records import Figures, TaskResult, timed
 
 # Zhou et al. 2022, section 4.2 and appendix C. Draws, dropout, patience and checks are the code's, which shares the 32
 # out over two GPUs.
@@ -41,6 +32,7 @@ WORDS_PER_TOKEN = 0.9
 THRESHOLD = 0.5
 
 
+@timed("torch", "transformers")
 def predict_actions(
     encoder: DialogueEncoder,
     data: ActionSet,
@@ -71,7 +63,6 @@ def predict_actions(
     require_shots(shots, draws)
     if limit is not None and limit < 1:
         raise Dial2vecError(f"found the limit {limit}; expected at least 1, or None for all. Raise it.")
-    start = time.perf_counter()
     drawn = sorted(range(len(data.test)), key=lambda place: lot(seed, "example", place))[:limit]
     test = [data.test[place] for place in sorted(drawn)]
     texts = [repr((example.context, sorted(example.actions))) for example in (*data.train, *test)]
@@ -84,8 +75,6 @@ def predict_actions(
         n=len(test),
         figures=figures,
         spread=spread,
-        seconds=time.perf_counter() - start,
-        versions=library_versions("torch", "transformers"),
         settings={"draws": draws, "limit": limit, "seed": seed, "epochs": recipe.epochs},
     )
 
@@ -150,32 +139,15 @@ def _run(
     read = {name: _sequences(encoder, part, recipe.max_length) for name, part in parts.items()}
     truth = {name: _labels(part, data.actions) for name, part in parts.items()}
     wanted = torch.from_numpy(truth["train"]).to(encoder.device, torch.float32)
+
+    def loss(logits: torch.Tensor, batch: NDArray[np.int64]) -> torch.Tensor:
+        return functional.binary_cross_entropy_with_logits(logits, wanted[torch.from_numpy(batch)])
+
+    def scores(part: str, logits: torch.Tensor) -> Figures:
+        return f1_scores(truth[part], (torch.sigmoid(logits) > THRESHOLD).cpu().numpy())
+
     own_seed = lot(seed, "actions", draw, shots) % 2**32
-    make = partial(classifier, encoder.dimension, len(data.actions), dropout=recipe.dropout)
-    head = seeded(make, seed=own_seed).to(encoder.device)
-
-    def loss_of(batch: NDArray[np.int64]) -> torch.Tensor:
-        rows = pooled_rows(encoder, [read["train"][place] for place in batch])
-        return functional.binary_cross_entropy_with_logits(head(rows), wanted[torch.from_numpy(batch)])
-
-    def scores(part: str) -> dict[str, float]:
-        if not read[part]:
-            return {"micro_f1": 0.0, "macro_f1": 0.0}
-        likely = torch.sigmoid(head(tuned_vectors(encoder, read[part]))) > THRESHOLD
-        return f1_scores(truth[part], likely.cpu().numpy())
-
-    with weights_kept(encoder):
-        fine_tune(
-            encoder,
-            head,
-            loss_of,
-            lambda: sum(scores("validation").values()) / 2,
-            n=len(train),
-            recipe=recipe,
-            seed=own_seed,
-        )
-        with torch.no_grad():
-            return scores("test")
+    return tune_classifier(encoder, read, loss, scores, classes=len(data.actions), recipe=recipe, seed=own_seed)
 
 
 def _sequences(encoder: DialogueEncoder, examples: Sequence[ActionExample], max_length: int) -> list[TokenSequence]:

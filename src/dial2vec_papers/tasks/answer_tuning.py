@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -28,10 +27,10 @@ from dial2vec_papers.tasks.encoding import (
     texts_and_roles,
 )
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, fine_tune, pooled_rows, tuned_vectors, weights_kept
-from dial2vec_papers.tasks.kept_runs import Figures, KeptRuns, Runs, require_shots
+from dial2vec_papers.tasks.kept_runs import KeptRuns, Runs, require_shots
 from dial2vec_papers.tasks.prototypes import require_option
-from dial2vec_papers.tasks.records import Setting, TaskResult, library_versions
-from dial2vec_papers.tasks.response_selection import TOP, draw_queries, select_responses
+from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
+from dial2vec_papers.tasks.response_selection import draw_queries, ranks_among, select_responses
 from dial2vec_papers.tasks.sources import AnswerLoss
 
 # Zhou et al. 2022, appendices B and C: 500 and 1,000 pairs. Five draws, the batch of 50 on each of two GPUs, the length
@@ -46,6 +45,7 @@ TEMPERATURE = 0.05
 AMONG, RANKS = 100, (1, 3, 5, 10)
 
 
+@timed("torch", "transformers")
 def fine_tune_answers(
     encoder: DialogueEncoder,
     train: Iterable[Dialogue],
@@ -90,7 +90,6 @@ def fine_tune_answers(
             f"expected at least {max(shots)} and 1. Take fewer shots or more dialogues."
         )
     n = len(draw_queries(test, negatives=negatives, limit=limit, seed=seed, data=data).names)
-    start = time.perf_counter()
     settings: dict[str, Setting] = {"loss": loss, "negatives": negatives, "limit": limit, "seed": seed}
     texts = [turn.text for pair in (*pairs, *others) for turn in pair]
     texts += [turn.text for dialogue in test for turn in dialogue.turns]
@@ -105,8 +104,6 @@ def fine_tune_answers(
         n=n,
         figures=figures,
         spread=spread,
-        seconds=time.perf_counter() - start,
-        versions=library_versions("torch", "transformers"),
         settings={"draws": draws, "epochs": recipe.epochs, **settings},
     )
 
@@ -188,7 +185,7 @@ def _run(
             test,
             data="test",
             negatives=negatives,
-            top=[rank for rank in TOP if rank <= negatives],
+            top=ranks_among(negatives),
             turns=1,
             limit=limit,
             seed=seed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,8 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import Pooling, pool
 from dial2vec.encoder.tokens import Batch, TokenSequence
 from dial2vec.errors import Dial2vecError
+from dial2vec.training.auxiliary import seeded
+from dial2vec_papers.tasks.records import Figures
 
 # Share of the steps in which the learning rate rises; rows encoded at a time.
 WARM_UP, ROWS = 0.05, 64
@@ -136,6 +138,45 @@ def _evaluated(trained: nn.Module, figure_of: Callable[[], float]) -> float:
 
 def _copied(module: nn.Module) -> dict[str, Tensor]:
     return {name: weights.detach().clone() for name, weights in module.state_dict().items()}
+
+
+def tune_classifier(
+    encoder: DialogueEncoder,
+    read: Mapping[str, Sequence[TokenSequence]],
+    loss: Callable[[Tensor, NDArray[np.int64]], Tensor],
+    scores: Callable[[str, Tensor], Figures],
+    *,
+    classes: int,
+    recipe: TuningRecipe,
+    seed: int,
+) -> Figures:
+    """Fine-tune an encoder with a linear layer, and return the scores on the test part.
+
+    Early stopping is by the mean of the scores on the validation part, 0 if it is empty. The encoder has its weights
+    back afterwards.
+
+    :param read: parts "train", "validation" and "test".
+    :param loss: function from logits [b, classes], and the numbers of their training examples [b], to the loss.
+    :param scores: function from the name of a part and its logits to figures, shares in [0, 1].
+    :param classes: number of logits.
+    :param seed: random seed of first weights, order and dropout.
+    """
+    head = seeded(partial(classifier, encoder.dimension, classes, dropout=recipe.dropout), seed=seed)
+    head = head.to(encoder.device)
+
+    def loss_of(batch: NDArray[np.int64]) -> Tensor:
+        return loss(head(pooled_rows(encoder, [read["train"][place] for place in batch])), batch)
+
+    def scored(part: str) -> Figures:
+        return scores(part, head(tuned_vectors(encoder, read[part])))
+
+    def figure_of() -> float:
+        return float(np.mean(list(scored("validation").values()))) if read["validation"] else 0.0
+
+    with weights_kept(encoder):
+        fine_tune(encoder, head, loss_of, figure_of, n=len(read["train"]), recipe=recipe, seed=seed)
+        with torch.no_grad():
+            return scored("test")
 
 
 def classifier(dimension: int, classes: int, *, dropout: float) -> nn.Sequential:

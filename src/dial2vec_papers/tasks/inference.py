@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from dial2vec.errors import CorpusError, described
 from dial2vec.evaluation.distribution import normalised
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
-from dial2vec_papers.tasks.records import TaskResult, library_versions, points
+from dial2vec_papers.tasks.records import TaskResult, points, timed
 from dial2vec_papers.tasks.tab_rows import tab_rows
 
 # Labels of Dialogue NLI, SNLI and MultiNLI -> whether the second sentence follows from the first; None for neither.
@@ -109,6 +108,7 @@ def _decoded(text: str, where: str) -> list[object]:
     return decoded
 
 
+@timed("numpy")
 def infer_sentences(reader: Reader, inferences: Inferences, *, data: str) -> TaskResult:
     """Return the figure "accuracy": sentences that are nearer to what follows than to what contradicts.
 
@@ -118,7 +118,6 @@ def infer_sentences(reader: Reader, inferences: Inferences, *, data: str) -> Tas
 
     :param data: name of the data, for the record.
     """
-    start = time.perf_counter()
     texts = (inferences.sentences, inferences.following, inferences.contradicting)
     encoded = encode_distinct(reader.utterances, [text for part in texts for text in part])
     units = normalised(encoded.vectors)
@@ -129,7 +128,4 @@ def infer_sentences(reader: Reader, inferences: Inferences, *, data: str) -> Tas
         data=data,
         n=len(near),
         figures={"accuracy": points(float((near > far).mean()))},
-        spread={},
-        seconds=time.perf_counter() - start,
-        versions=library_versions("numpy"),
     )

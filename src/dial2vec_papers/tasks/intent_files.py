@@ -6,13 +6,13 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dial2vec.data.corpora.archive import DAMAGE
+from conversations.formats.archives import DAMAGE, Member, folder_members, read_whole, zip_members
 from dial2vec.errors import CorpusError
 
 # The largest file unpacks to 2.5 MB; a file above this limit is no intent set.
@@ -25,12 +25,12 @@ class IntentFiles:
     """The files below a folder, or in a zip archive, by their paths with slashes.
 
     :param path: folder or archive.
-    :param archive: open archive; None for a folder.
+    :param members: files by their paths.
     :param what: the files in words, for errors.
     """
 
     path: Path
-    archive: zipfile.ZipFile | None
+    members: Mapping[str, Member]
     what: str = INTENTS
 
     def address(self, name: str) -> str:
@@ -42,11 +42,7 @@ class IntentFiles:
 
         :raises CorpusError: if there is none.
         """
-        if self.archive is None:
-            names = [f"{folder}/{path.name}" for path in (self.path / folder).glob(f"*{suffix}") if path.is_file()]
-        else:
-            inside = [name for name in self.archive.namelist() if name.rpartition("/")[0] == folder]
-            names = [name for name in inside if name.endswith(suffix)]
+        names = [name for name in self.members if name.rpartition("/")[0] == folder and name.endswith(suffix)]
         if not names:
             raise CorpusError(
                 f"{self.address(folder)} holds no *{suffix}; expected a file per intent. {_get_whole(self)}"
@@ -55,21 +51,21 @@ class IntentFiles:
 
     def names(self) -> list[str]:
         """Return the sorted paths of all files."""
-        if self.archive is not None:
-            return sorted(info.filename for info in self.archive.infolist() if not info.is_dir())
-        return sorted(path.relative_to(self.path).as_posix() for path in self.path.rglob("*") if path.is_file())
+        return sorted(self.members)
 
     def text(self, name: str) -> str:
         """Return the text of a file.
 
         :raises CorpusError: if it is missing, damaged, far too large or not UTF-8.
         """
-        try:
-            raw = self._bytes(name)
-        except (FileNotFoundError, KeyError) as error:
-            raise CorpusError(f"{self.address(name)} does not exist; expected it there. {_get_whole(self)}") from (
-                error
+        if name not in self.members:
+            raise CorpusError(f"{self.address(name)} does not exist; expected it there. {_get_whole(self)}")
+        if (size := self.members[name].size) > MAX_SIZE:
+            raise CorpusError(
+                f"{self.address(name)} has {size:,} bytes, expected at most {MAX_SIZE:,}. {_get_whole(self)}"
             )
+        try:
+            raw = read_whole(self.members[name].open)
         except DAMAGE as error:
             raise CorpusError(f"{self.address(name)} cannot be read ({error}). {_get_whole(self)}") from error
         try:
@@ -127,21 +123,6 @@ class IntentFiles:
                 "Mend or remove this row."
             ) from error
 
-    def _bytes(self, name: str) -> bytes:
-        if self.archive is None:
-            path = self.path / name
-            self._require_size(name, path.stat().st_size)
-            return path.read_bytes()
-        info = self.archive.getinfo(name)
-        self._require_size(name, info.file_size)
-        return self.archive.read(info)
-
-    def _require_size(self, name: str, size: int) -> None:
-        if size > MAX_SIZE:
-            raise CorpusError(
-                f"{self.address(name)} has {size:,} bytes, expected at most {MAX_SIZE:,}. {_get_whole(self)}"
-            )
-
 
 @contextmanager
 def open_intent_files(path: Path, *, what: str = INTENTS) -> Iterator[IntentFiles]:
@@ -151,17 +132,21 @@ def open_intent_files(path: Path, *, what: str = INTENTS) -> Iterator[IntentFile
     :raises CorpusError: if it is neither.
     """
     if path.is_dir():
-        yield IntentFiles(path, None, what)
+        yield IntentFiles(path, _by_name(folder_members(path)), what)
         return
     if not path.exists():
         raise CorpusError(f"{path} does not exist; expected a folder or a zip of {_bare(what)}. Check the path.")
     try:
         archive = zipfile.ZipFile(path)
     except DAMAGE as error:
-        whole = _get_whole(IntentFiles(path, None, what))
+        whole = _get_whole(IntentFiles(path, {}, what))
         raise CorpusError(f"{path} cannot be read as a zip archive ({error}). {whole}") from error
     with archive:
-        yield IntentFiles(path, archive, what)
+        yield IntentFiles(path, _by_name(zip_members(archive)), what)
+
+
+def _by_name(members: list[Member]) -> dict[str, Member]:
+    return {member.name: member for member in members}
 
 
 def _get_whole(files: IntentFiles) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
@@ -14,19 +13,11 @@ from torch.nn import functional
 from dial2vec.draws import lot, stream
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
-from dial2vec.training.auxiliary import seeded
-from dial2vec_papers.tasks.fine_tuning import (
-    TuningRecipe,
-    classifier,
-    fine_tune,
-    pooled_rows,
-    tuned_vectors,
-    weights_kept,
-)
+from dial2vec_papers.tasks.fine_tuning import TuningRecipe, tune_classifier
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
-from dial2vec_papers.tasks.kept_runs import Figures, KeptRuns, Runs, require_shots
+from dial2vec_papers.tasks.kept_runs import KeptRuns, Runs, require_shots
 from dial2vec_papers.tasks.prototypes import DRAWS, SHOTS, intent_codes, require_sentences
-from dial2vec_papers.tasks.records import TaskResult, library_versions
+from dial2vec_papers.tasks.records import Figures, TaskResult, timed
 
 # Zhou et al. 2022, appendices B and C; patience and checks are the code's, which shares the 16 out over two GPUs.
 INTENT_RECIPE = TuningRecipe(
@@ -34,6 +25,7 @@ INTENT_RECIPE = TuningRecipe(
 )
 
 
+@timed("torch", "transformers")
 def fine_tune_intents(
     encoder: DialogueEncoder,
     data: IntentSet,
@@ -62,7 +54,6 @@ def fine_tune_intents(
     require_shots(shots, draws)
     require_sentences(data.train.texts, f"{data.name} has no training sentences")
     require_sentences(data.test.texts, f"{data.name} has no test sentences")
-    start = time.perf_counter()
     texts = [*data.train.texts, *data.train.labels, *data.test.texts, *data.test.labels]
     runs = Runs(encoder, {"task": "intent_fine_tuning", "seed": seed}, kept or KeptRuns())
     run = partial(_run, encoder, data, recipe=recipe, seed=seed)
@@ -73,8 +64,6 @@ def fine_tune_intents(
         n=len(data.test.texts),
         figures=figures,
         spread=spread,
-        seconds=time.perf_counter() - start,
-        versions=library_versions("torch", "transformers"),
         settings={"draws": draws, "seed": seed, "epochs": recipe.epochs},
     )
 
@@ -89,26 +78,15 @@ def _run(
     codes = {
         name: torch.from_numpy(intent_codes(part.labels, intents)).to(encoder.device) for name, part in parts.items()
     }
+
+    def loss(logits: torch.Tensor, batch: np.ndarray) -> torch.Tensor:
+        return functional.cross_entropy(logits, codes["train"][torch.from_numpy(batch).to(encoder.device)])
+
+    def scores(part: str, logits: torch.Tensor) -> Figures:
+        return {"accuracy": float((logits.argmax(1) == codes[part]).double().mean())}
+
     own_seed = lot(seed, "intents", draw, shots) % 2**32
-    make = partial(classifier, encoder.dimension, len(intents), dropout=recipe.dropout)
-    head = seeded(make, seed=own_seed).to(encoder.device)
-
-    def loss_of(batch: np.ndarray) -> torch.Tensor:
-        rows = pooled_rows(encoder, [read["train"][place] for place in batch])
-        return functional.cross_entropy(head(rows), codes["train"][torch.from_numpy(batch).to(encoder.device)])
-
-    def accuracy(part: str) -> float:
-        if not read[part]:
-            return 0.0
-        predicted = head(tuned_vectors(encoder, read[part])).argmax(1)
-        return float((predicted == codes[part]).double().mean())
-
-    with weights_kept(encoder):
-        fine_tune(
-            encoder, head, loss_of, partial(accuracy, "validation"), n=len(train.texts), recipe=recipe, seed=own_seed
-        )
-        with torch.no_grad():
-            return {"accuracy": accuracy("test")}
+    return tune_classifier(encoder, read, loss, scores, classes=len(intents), recipe=recipe, seed=own_seed)
 
 
 def draw_halves(train: Sentences, *, shots: int, seed: int, draw: int) -> tuple[Sentences, Sentences]:

@@ -9,15 +9,11 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from conversations.files import atomic_path, reading_errors
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe
-from dial2vec_papers.tasks.records import Setting, points
-
-Figures = dict[str, float]
+from dial2vec_papers.tasks.records import Figures, Setting, summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +115,3 @@ def require_shots(shots: Sequence[int], draws: int) -> None:
     """
     if min(shots, default=0) < 1 or draws < 1:
         raise Dial2vecError(f"found the shots {list(shots)} in {draws} draws; expected at least 1 of both. Raise them.")
-
-
-def summary(runs: Sequence[Figures]) -> tuple[Figures, Figures]:
-    """Return the mean and the population standard deviation of each figure, in points, from shares in [0, 1]."""
-    names = list(runs[0]) if runs else []
-    return (
-        {name: points(float(np.mean([run[name] for run in runs]))) for name in names},
-        {name: points(float(np.std([run[name] for run in runs]))) for name in names},
-    )

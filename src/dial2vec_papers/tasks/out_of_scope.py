@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -22,11 +21,12 @@ from dial2vec_papers.tasks.prototypes import (
     require_option,
     require_sentences,
 )
-from dial2vec_papers.tasks.records import TaskResult, library_versions, points
+from dial2vec_papers.tasks.records import Figures, TaskResult, summary, timed
 
 Rule = Literal["in_scope", "paper", "release"]
 
 
+@timed("numpy")
 def detect_out_of_scope(
     reader: Reader,
     data: IntentSet,
@@ -68,7 +68,6 @@ def detect_out_of_scope(
     require_option("rule", rule, get_args(Rule))
     require_sentences(data.out_of_scope, f"{data.name} has no out-of-scope test sentences")
     require_sentences(data.test.texts, f"{data.name} has no in-scope test sentences")
-    start = time.perf_counter()
     train = _training(data, rule)
     intents = sorted(set(train.labels))
     drawn = draw_shots(train, intents, most=max(shots, default=0), draws=draws, seed=seed, name=data.name)
@@ -77,21 +76,20 @@ def detect_out_of_scope(
     texts = [*everything, *drawn.ravel().tolist(), *data.test.texts, *data.out_of_scope]
     encoded = encode_distinct(reader.utterances, texts)
     test = _Test.of(encoded, data, intents, rule)
-    figures_of: dict[str, list[float]] = {}
-    for draw, reference in zip(drawn, references, strict=True):
+    runs: list[Figures] = [{} for _ in drawn]
+    for run, draw, reference in zip(runs, drawn, references, strict=True):
         rows = encoded.rows(reference)
         for k in shots:
             prototypes = test.averaged[encoded.rows(draw[:, :k].ravel().tolist()).reshape(-1, k)].mean(axis=1)
             for (kind, threshold), figure in _figures(test, prototypes, rows, rule).items():
-                figures_of.setdefault(f"{kind}_{k}_shot_{threshold}", []).append(figure)
+                run[f"{kind}_{k}_shot_{threshold}"] = figure
+    figures, spread = summary(runs)
     return TaskResult(
         task="out_of_scope_detection",
         data=data.name,
         n=len(data.test.texts) + len(data.out_of_scope),
-        figures={name: points(float(np.mean(figures))) for name, figures in figures_of.items()},
-        spread={name: points(float(np.std(figures))) for name, figures in figures_of.items()},
-        seconds=time.perf_counter() - start,
-        versions=library_versions("numpy"),
+        figures=figures,
+        spread=spread,
         settings={"draws": draws, "seed": seed, "rule": rule},
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -15,13 +14,14 @@ from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
-from dial2vec_papers.tasks.records import TaskResult, library_versions, points
+from dial2vec_papers.tasks.records import Figures, TaskResult, summary, timed
 
 # Zhou et al. 2022: one and five sentences per intent, ten draws of them.
 SHOTS, DRAWS = (1, 5), 10
 Prototype = Literal["units", "mean", "release"]
 
 
+@timed("numpy")
 def classify_intents(
     reader: Reader,
     data: IntentSet,
@@ -50,7 +50,6 @@ def classify_intents(
     :raises CorpusError: if an intent has fewer than k training sentences, or there are no test sentences.
     """
     require_option("prototype", prototype, get_args(Prototype))
-    start = time.perf_counter()
     intents = sorted(set(data.train.labels))
     # Only drawn sentences are encoded: of SNIPS at most 350 of its 13,038 training sentences.
     drawn = draw_shots(data.train, intents, most=max(shots, default=0), draws=draws, seed=seed, name=data.name)
@@ -60,24 +59,20 @@ def classify_intents(
     queries, truth = units[encoded.rows(data.test.texts)], intent_codes(data.test.labels, intents)
     averaged = encoded.vectors.astype(np.float64) if prototype == "mean" else units
     supports = averaged[encoded.rows(drawn.ravel().tolist()).reshape(drawn.shape)]
-    figures, spread = {}, {}
-    for k in shots:
-        accuracies = []
-        for support in supports:
+    accuracies: list[Figures] = [{} for _ in supports]
+    for accuracy, support in zip(accuracies, supports, strict=True):
+        for k in shots:
             means = support[:, :k].mean(axis=1)
             prototypes = means if prototype == "release" else normalised(means)
             shares, _ = nearest_shares(stepped(queries @ prototypes.T))
-            accuracies.append(shares[np.arange(len(truth)), truth].mean())
-        figures[f"accuracy_{k}_shot"] = points(float(np.mean(accuracies)))
-        spread[f"accuracy_{k}_shot"] = points(float(np.std(accuracies)))
+            accuracy[f"accuracy_{k}_shot"] = shares[np.arange(len(truth)), truth].mean()
+    figures, spread = summary(accuracies)
     return TaskResult(
         task="intent_classification",
         data=data.name,
         n=len(truth),
         figures=figures,
         spread=spread,
-        seconds=time.perf_counter() - start,
-        versions=library_versions("numpy"),
         settings={"draws": draws, "seed": seed, "prototype": prototype},
     )
 

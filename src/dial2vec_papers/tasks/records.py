@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import wraps
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, ParamSpec
+
+import numpy as np
 
 Setting = str | int | bool | None
+Figures = dict[str, float]
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,7 @@ class TaskResult:
     :param n: number of test sentences, queries or pairs over which figures are means.
     :param figures: name -> mean, in points (0 to 100, a correlation or a drop from -100), rounded to 4 decimals.
     :param spread: name -> population standard deviation over seeded draws, in points; empty for a task without draws.
-    :param seconds: time of the task, mostly for encoding, without reading files. Texts that an earlier task of the run
+    :param seconds: time of the task, mostly for encoding, added by `timed`. Texts that an earlier task of the run
         encoded are not encoded again, so it depends on the order of the tasks.
     :param versions: library -> version with which the figures were computed.
     :param settings: settings that influence the figures; only results with equal settings are comparable.
@@ -30,10 +36,10 @@ class TaskResult:
     task: str
     data: str
     n: int
-    figures: dict[str, float]
-    spread: dict[str, float]
-    seconds: float
-    versions: dict[str, str]
+    figures: Figures
+    spread: Figures = field(default_factory=dict)
+    seconds: float = 0.0
+    versions: dict[str, str] = field(default_factory=dict)
     settings: dict[str, Setting] = field(default_factory=dict)
     left_out: int = 0
     cut: int | None = 0
@@ -41,6 +47,21 @@ class TaskResult:
     def to_record(self) -> dict[str, Any]:
         """Return the JSON form; `TaskResult(**record)` restores the result."""
         return asdict(self)
+
+
+def timed(*libraries: str) -> Callable[[Callable[P, TaskResult]], Callable[P, TaskResult]]:
+    """Return a decorator of tasks that adds their seconds, and the versions of libraries, to their results."""
+
+    def decorate(task: Callable[P, TaskResult]) -> Callable[P, TaskResult]:
+        @wraps(task)
+        def run(*args: P.args, **kwargs: P.kwargs) -> TaskResult:
+            start = time.perf_counter()
+            result = task(*args, **kwargs)
+            return replace(result, seconds=time.perf_counter() - start, versions=library_versions(*libraries))
+
+        return run
+
+    return decorate
 
 
 def kind_of(settings: Mapping[str, Any]) -> str:
@@ -68,6 +89,15 @@ def points(share: float) -> float:
     33.3333
     """
     return round(100 * float(share), 4)
+
+
+def summary(runs: Sequence[Figures]) -> tuple[Figures, Figures]:
+    """Return the mean and the population standard deviation of each figure, in points, from shares in [0, 1]."""
+    names = list(runs[0]) if runs else []
+    return (
+        {name: points(float(np.mean([run[name] for run in runs]))) for name in names},
+        {name: points(float(np.std([run[name] for run in runs]))) for name in names},
+    )
 
 
 def library_versions(*libraries: str) -> dict[str, str]:

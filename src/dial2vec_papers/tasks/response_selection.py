@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -24,7 +23,7 @@ from dial2vec_papers.tasks.encoding import (
     spoken_turns,
     stepped,
 )
-from dial2vec_papers.tasks.records import Setting, TaskResult, library_versions, points
+from dial2vec_papers.tasks.records import Setting, TaskResult, points, timed
 
 # Ranks k of recall@k: Zhou et al. 2022 print all three, Poddar et al. 2022 the first.
 TOP = (1, 3, 10)
@@ -55,6 +54,7 @@ class Queries:
         return [(Spoken(text, self.role),) for text in self.responses]
 
 
+@timed("numpy")
 def select_responses(
     reader: Reader,
     dialogues: Iterable[Dialogue],
@@ -90,7 +90,6 @@ def select_responses(
     if turns is not None and turns < 1:
         raise Dial2vecError(f"found {turns} last turns to read; expected at least 1, or None for all. Set `turns` so.")
     queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
-    start = time.perf_counter()
     read = [context[-(turns or len(context)) :] for context in queries.contexts]
     contexts = encode_distinct(reader.answered, read)
     responses = encode_distinct(reader.contexts, queries.answers)
@@ -102,12 +101,14 @@ def select_responses(
         data=data,
         n=len(ranks),
         figures=ranking_figures(ranks, top),
-        spread={},
-        seconds=time.perf_counter() - start,
-        versions=library_versions("numpy"),
         settings=settings | {"similarity": reader.similarity},
         cut=count_cut(reader, read),
     )
+
+
+def ranks_among(negatives: int) -> list[int]:
+    """Return the ranks of `TOP` that say something: one above the number of negatives is always reached."""
+    return [rank for rank in TOP if rank <= negatives]
 
 
 def check_ranking(top: Sequence[int], similarity: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ from conversations.dialogue import Dialogue
 from dial2vec.draws import stream
 from dial2vec.errors import Dial2vecError
 from dial2vec_papers.tasks.encoding import Context, Reader, Spoken, encode_distinct
-from dial2vec_papers.tasks.records import Setting, TaskResult, library_versions
+from dial2vec_papers.tasks.records import Setting, TaskResult, timed
 from dial2vec_papers.tasks.response_selection import (
     TOP,
     Queries,
@@ -27,6 +26,7 @@ Perturbation = Callable[[list[str], np.random.Generator], list[str]]
 CLEAN = "clean"
 
 
+@timed("numpy")
 def select_responses_perturbed(
     reader: Reader,
     dialogues: Iterable[Dialogue],
@@ -62,7 +62,6 @@ def select_responses_perturbed(
             f"called {CLEAN!r}. Name them otherwise."
         )
     queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
-    start = time.perf_counter()
     contexts = {
         (called, draw): _perturbed(queries, called, perturb, seed=seed, draw=draw)
         for called, perturb in perturbations.items()
@@ -83,8 +82,6 @@ def select_responses_perturbed(
         n=len(queries.names),
         figures=figures,
         spread=spread,
-        seconds=time.perf_counter() - start,
-        versions=library_versions("numpy"),
         settings=settings | {"similarity": reader.similarity},
         cut=count_cut(reader, everything),
     )

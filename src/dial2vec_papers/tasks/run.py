@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import get_args
 
 from conversations.dialogue import read_dialogues
@@ -20,7 +21,7 @@ from dial2vec_papers.tasks.kept_runs import KeptRuns
 from dial2vec_papers.tasks.out_of_scope import Rule, detect_out_of_scope
 from dial2vec_papers.tasks.prototypes import DRAWS, SHOTS, Prototype, classify_intents
 from dial2vec_papers.tasks.records import TaskResult
-from dial2vec_papers.tasks.response_selection import TOP, select_responses
+from dial2vec_papers.tasks.response_selection import ranks_among, select_responses
 from dial2vec_papers.tasks.robustness import select_responses_perturbed
 from dial2vec_papers.tasks.semantic_retrieval import rank_candidate_lists, read_candidate_lists, retrieve_sentences
 from dial2vec_papers.tasks.sentence_pairs import pair_relatedness, read_sentence_pairs
@@ -81,31 +82,28 @@ def response_selection(reader: Reader, sources: Sources, seed: int) -> Iterator[
     """Find each answer among 10, among 51 and among 100 turns."""
     for name, path in sources.dialogues:
         for negatives in CANDIDATES:
-            yield select_responses(
-                reader,
-                list(read_dialogues(path)),
-                data=name,
-                negatives=negatives,
-                # A rank above the number of negatives is always reached.
-                top=[rank for rank in TOP if rank <= negatives],
-                limit=sources.limit,
-                seed=seed,
-            )
+            yield _selection(reader, sources, name, path, negatives=negatives, turns=None, seed=seed)
 
 
 def single_utterances(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
     """Find each answer among 100 turns by the turn before it alone."""
     for name, path in sources.dialogues:
-        yield select_responses(
-            reader,
-            list(read_dialogues(path)),
-            data=name,
-            negatives=SINGLE_AMONG,
-            top=[rank for rank in TOP if rank <= SINGLE_AMONG],
-            turns=1,
-            limit=sources.limit,
-            seed=seed,
-        )
+        yield _selection(reader, sources, name, path, negatives=SINGLE_AMONG, turns=1, seed=seed)
+
+
+def _selection(
+    reader: Reader, sources: Sources, name: str, path: Path, *, negatives: int, turns: int | None, seed: int
+) -> TaskResult:
+    return select_responses(
+        reader,
+        list(read_dialogues(path)),
+        data=name,
+        negatives=negatives,
+        top=ranks_among(negatives),
+        turns=turns,
+        limit=sources.limit,
+        seed=seed,
+    )
 
 
 def robustness(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from dial2vec.evaluation.ranking import COSINE_STEP
 from dial2vec_papers.tasks.bm25 import bm25_candidates
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.intents import Sentences
-from dial2vec_papers.tasks.records import Setting, TaskResult, library_versions, points
+from dial2vec_papers.tasks.records import Setting, TaskResult, points, timed
 from dial2vec_papers.tasks.tab_rows import tab_rows
 
 # Fills the rows of queries with fewer candidates.
@@ -40,6 +39,7 @@ class CandidateLists:
     relevant: NDArray[np.bool_]
 
 
+@timed("bm25s", "numpy")
 def retrieve_sentences(
     reader: Reader,
     sentences: Sentences,
@@ -84,9 +84,10 @@ def retrieve_sentences(
     settings: dict[str, Setting] = {"candidates": candidates, "limit": limit, "seed": seed}
     if positives is not None:
         lists, settings = with_positives(lists, positives), settings | {"positives": positives}
-    return _rank(reader, lists, task="semantic_retrieval", data=data, settings=settings, libraries=("bm25s", "numpy"))
+    return _rank(reader, lists, task="semantic_retrieval", data=data, settings=settings)
 
 
+@timed("numpy")
 def rank_candidate_lists(
     reader: Reader, lists: CandidateLists, *, data: str, positives: int | None = None
 ) -> TaskResult:
@@ -107,7 +108,7 @@ def rank_candidate_lists(
     settings: dict[str, Setting] = {}
     if positives is not None:
         lists, settings = with_positives(lists, positives), {"positives": positives}
-    return _rank(reader, lists, task="candidate_ranking", data=data, settings=settings, libraries=("numpy",))
+    return _rank(reader, lists, task="candidate_ranking", data=data, settings=settings)
 
 
 def with_positives(lists: CandidateLists, most: int) -> CandidateLists:
@@ -123,7 +124,6 @@ def _rank(
     task: str,
     data: str,
     settings: dict[str, Setting],
-    libraries: tuple[str, ...],
 ) -> TaskResult:
     ranked = np.logical_or.reduce(lists.relevant, axis=1)
     if not ranked.any():
@@ -131,7 +131,6 @@ def _rank(
             f"none of the {len(ranked)} queries of {data} has a relevant candidate; expected some. Take more "
             "candidates, or sentences of which several have one intent."
         )
-    start = time.perf_counter()
     queries, candidates, relevant = lists.queries[ranked], lists.candidates[ranked], lists.relevant[ranked]
     used = np.union1d(queries, candidates[candidates != NONE])
     encoded = encode_distinct(reader.utterances, [lists.texts[place] for place in used])
@@ -150,9 +149,6 @@ def _rank(
         data=data,
         n=len(queries),
         figures={"map": points(float(np.mean(precisions))), "mrr": points(float(np.mean(reciprocals)))},
-        spread={},
-        seconds=time.perf_counter() - start,
-        versions=library_versions(*libraries),
         settings=settings,
         left_out=int((~ranked).sum()),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from scipy.stats import rankdata
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
-from dial2vec_papers.tasks.records import TaskResult, library_versions, points
+from dial2vec_papers.tasks.records import TaskResult, points, timed
 from dial2vec_papers.tasks.tab_rows import tab_rows
 
 
@@ -53,6 +52,7 @@ def read_sentence_pairs(path: Path) -> SentencePairs:
     return SentencePairs(tuple(scores), tuple(first), tuple(second))
 
 
+@timed("numpy", "scipy")
 def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> TaskResult:
     """Correlate the cosine of each pair with its score; the figure is "spearman".
 
@@ -67,7 +67,6 @@ def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> Task
             f"found {len(pairs.scores)} pairs with {len(set(pairs.scores))} different scores in {data}; expected at "
             "least two different ones, as a correlation needs. Take more pairs."
         )
-    start = time.perf_counter()
     encoded = encode_distinct(reader.utterances, [*pairs.first, *pairs.second])
     units = normalised(encoded.vectors)
     first, second = units[encoded.rows(pairs.first)], units[encoded.rows(pairs.second)]
@@ -77,9 +76,6 @@ def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> Task
         data=data,
         n=len(pairs.scores),
         figures={"spearman": points(_spearman(cosines, np.array(pairs.scores)))},
-        spread={},
-        seconds=time.perf_counter() - start,
-        versions=library_versions("numpy", "scipy"),
     )
 
 

@@ -9,9 +9,10 @@ import zipfile
 
 import pytest
 
-from conversations.formats import bounds
+from conversations.formats import archives
 from conversations.options import Options
 from conversations.reading import read_export
+from conversations.summary import import_summary
 from dial2vec.errors import CorpusError
 
 CHAT = "Anna: Hello\nBo: Hi\n"
@@ -93,7 +94,7 @@ def test_a_member_cannot_leave_the_folder(tmp_path):
     ],
 )
 def test_an_archive_without_transcripts_or_out_of_bounds_is_refused(tmp_path, monkeypatch, members, message):
-    monkeypatch.setattr(bounds, "SMALL", 1 << 20)
+    monkeypatch.setattr(archives, "SMALL", 1 << 20)
     with pytest.raises(CorpusError, match=message):
         read_export(write_zip(tmp_path / "a.zip", members), Options())
 
@@ -184,6 +185,15 @@ def test_a_readme_is_no_dialogue_and_an_archive_in_an_archive_is_read(tmp_path):
     ]
 
 
+def test_archives_among_the_files_of_an_archive_are_named_in_full(tmp_path):
+    inner = {f"chat-{n}.zip": write_zip(tmp_path / "in.zip", {"_chat.txt": CHAT}).read_bytes() for n in range(12)}
+    export = read_export(write_zip(tmp_path / "all.zip", inner), Options())
+    assert {str(path.relative_to(tmp_path)) for path in export.files} == {f"all.zip/{n}/_chat.txt" for n in inner}
+    assert import_summary(export, None).startswith("12 files (chat-0.zip/_chat.txt, ")
+    outer = write_zip(tmp_path / "outer.zip", {"all.zip": (tmp_path / "all.zip").read_bytes()})
+    assert import_summary(read_export(outer, Options()), None).startswith("12 files (all.zip/chat-0.zip/_chat.txt, ")
+
+
 def test_a_table_that_unpacks_to_gigabytes_is_refused_before_it_is_read(tmp_path):
     import pyarrow
     from pyarrow import parquet
@@ -222,8 +232,8 @@ def test_a_tar_archive_is_read_as_a_folder(tmp_path, name, mode):
 
 def test_a_damaged_or_useless_tar_archive_is_refused(tmp_path, monkeypatch):
     path = write_tar(tmp_path / "a.tgz", {"one.txt": CHAT})
-    monkeypatch.setattr(bounds, "SMALL", 10)
-    monkeypatch.setattr(bounds, "MOST_RATIO", 0.01)
+    monkeypatch.setattr(archives, "SMALL", 10)
+    monkeypatch.setattr(archives, "RATIO", 0.01)
     with pytest.raises(CorpusError, match=r"a\.tgz unpacks to over"):
         read_export(path, Options())
     monkeypatch.undo()

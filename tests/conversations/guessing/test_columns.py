@@ -108,7 +108,7 @@ def test_dates_and_clocks_in_two_columns_are_one_time():
         "call_id speaker text date time", ("1", "a", "x", "2024-05-02", "09:00"), ("1", "b", "y", "2024-05-01", "10:00")
     )
     found = find_columns(sample, Options(), PATH)
-    assert [found.time_of(row) for row in sample] == ["2024-05-02 09:00", "2024-05-01 10:00"]
+    assert (found.day, found.time) == ("date", "time")
     assert (found.meanings["date"], found.meanings["time"]) == ("order of turns", "order of turns")
     sample[0]["time"] = "2024-05-02 09:00"
     assert find_columns(sample, Options(), PATH).day is None

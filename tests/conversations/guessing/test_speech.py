@@ -8,7 +8,6 @@ from conversations.guessing.speech import ALL_SAID, kind_of
 from conversations.options import Options
 from conversations.reading import read_export
 from conversations.recipe_text import recipe_text
-from dial2vec.errors import CorpusError
 
 ROWS = ("7,Ana,where is it", "7,Kim,she is a VIP", "7,Kim,on its way")
 
@@ -131,13 +130,6 @@ def test_a_saved_recipe_leaves_out_the_same_turns(tmp_path, column, values):
     recipe.write_text(recipe_text(export), encoding="utf-8")
     result = read_export(tmp_path / "e.csv", Options(recipe=str(recipe))).result
     assert [turn.text for turn in result.dialogues[0].turns] == ["where is it", "on its way"]
-
-
-def test_a_reading_that_a_recipe_cannot_hold_is_not_saved(tmp_path):
-    path = tmp_path / "e.csv"
-    path.write_text("call_id,speaker,text\n7,Ana,Hello you\n,Kim,Hi there\n,Ana,Bye now\n")
-    with pytest.raises(CorpusError, match="cannot hold: merged cells"):
-        recipe_text(read_export(path, Options()))
 
 
 @pytest.mark.parametrize(("name", "parts"), [("is_final", ("false", "true")), ("ResultType", ("partial", "final"))])

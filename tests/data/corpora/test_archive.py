@@ -1,5 +1,4 @@
 import contextlib
-import io
 import random
 import struct
 import tracemalloc
@@ -8,18 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.data.corpora import archive as archives
-from dial2vec.data.corpora.archive import (
-    damage,
-    files,
-    files_by_name,
-    members,
-    open_archive,
-    open_member,
-    open_nested,
-    read_member,
-)
+from conversations.formats import archives
+from dial2vec.data.corpora import source_files
+from dial2vec.data.corpora.archive import damage, open_archive, open_nested
+from dial2vec.data.corpora.file_corpus import CorpusFiles
+from dial2vec.data.corpora.source_files import bytes_of, lines_of
 from dial2vec.errors import CorpusError
+from tests.data.corpora.archives import zipped
 
 TEXT = "the quick brown fox jumps over the lazy dog, " * 40
 
@@ -36,10 +30,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_members_are_found_below_the_top_folder_in_the_order_of_their_names(folder: Path):
-    with open_archive(folder) as archive:
-        found = members(archive)
+    with open_archive(folder) as found:
         assert list(found) == ["a.txt", "train/b.txt"]
-        assert read_member(archive, found["train/b.txt"]) == TEXT.encode()
+        assert bytes_of(found["train/b.txt"]) == TEXT.encode()
 
 
 @pytest.mark.parametrize(
@@ -54,11 +47,9 @@ def test_members_are_found_below_the_top_folder_in_the_order_of_their_names(fold
 def test_archives_without_one_top_folder_keep_their_paths_and_nothing_is_lost(
     tmp_path: Path, packed: list[str], found: list[str]
 ):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        for name in packed:
-            archive.writestr(name, name)
-    with open_archive(tmp_path) as archive:
-        assert list(members(archive)) == found
+    (tmp_path / "a.zip").write_bytes(zipped({name: name for name in packed}))
+    with open_archive(tmp_path) as files:
+        assert list(files) == found
 
 
 def test_missing_folder_says_which_command_fetches_it(tmp_path: Path):
@@ -83,8 +74,8 @@ def test_two_archives_are_refused_by_name(folder: Path):
 def test_hidden_and_partial_files_are_no_archives(folder: Path):
     (folder / "._whatever.zip").write_bytes(b"left by a file manager")
     (folder / "new.zip.part").write_bytes(b"half of a download")
-    with open_archive(folder) as archive:
-        assert len(members(archive)) == 2
+    with open_archive(folder) as files:
+        assert len(files) == 2
 
 
 def test_truncated_archive_is_refused_when_opened(folder: Path):
@@ -97,12 +88,10 @@ def test_truncated_archive_is_refused_when_opened(folder: Path):
 
 def test_flipped_byte_is_found_when_the_member_is_read(folder: Path):
     path = folder / "whatever.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr("top-main/a.txt", TEXT)
-    path.write_bytes(path.read_bytes().replace(b"quick", b"quack", 1))
+    path.write_bytes(zipped({"top-main/a.txt": TEXT}).replace(b"quick", b"quack", 1))
     assert damage(path) == "bad checksum in top-main/a.txt"
-    with open_archive(folder) as archive, pytest.raises(CorpusError, match=r"whatever.zip/top-main/a.txt is damaged"):
-        read_member(archive, members(archive)["a.txt"])
+    with open_archive(folder) as files, pytest.raises(CorpusError, match=r"whatever.zip/top-main/a.txt is damaged"):
+        bytes_of(files["a.txt"])
 
 
 def test_error_of_the_reading_code_passes_unchanged(folder: Path):
@@ -121,35 +110,24 @@ def test_random_damage_never_raises_anything_but_a_corpus_error(folder: Path):
             broken[draw.randrange(len(broken))] = draw.randrange(256)
         path.write_bytes(broken)
         damage(path)
-        with contextlib.suppress(CorpusError), open_archive(folder) as archive:
-            for info in members(archive).values():
-                read_member(archive, info)
-
-
-def packed(names: dict[str, bytes], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", method) as archive:
-        for name, text in names.items():
-            # As ZipInfo would mend the name while it is made, it is set afterwards.
-            info = zipfile.ZipInfo("placeholder")
-            info.filename, info.compress_type = name, method
-            archive.writestr(info, text)
-    return content.getvalue()
+        with contextlib.suppress(CorpusError), open_archive(folder) as files:
+            for file in files.values():
+                bytes_of(file)
 
 
 def test_what_macos_adds_is_no_file_and_of_one_name_the_least_deep_counts(folder: Path):
     names = ("a/b/data.json", "z/data.json", "__MACOSX/data.json", "__MACOSX/z/._data.json", "read.me")
-    (folder / "whatever.zip").write_bytes(packed({name: name.encode() for name in names}))
-    with open_archive(folder) as archive:
-        assert list(files(archive)) == ["a/b/data.json", "read.me", "z/data.json"]
-        found = files_by_name(archive)
-        assert read_member(archive, found["data.json"]) == b"z/data.json"
+    (folder / "whatever.zip").write_bytes(zipped({name: name.encode() for name in names}))
+    with open_archive(folder) as files:
+        assert list(files) == ["a/b/data.json", "read.me", "z/data.json"]
+        found = CorpusFiles(files, folder, "there").by_name()
+        assert bytes_of(found["data.json"]) == b"z/data.json"
         assert sorted(found) == ["data.json", "read.me"]
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "..\\x", "\\\\host\\x", "C:\\x", "c:x", "\\x"])
 def test_member_whose_name_leads_out_is_refused(folder: Path, name: str):
-    (folder / "whatever.zip").write_bytes(packed({"top/a.txt": b"a", name: b"x"}))
+    (folder / "whatever.zip").write_bytes(zipped({"top/a.txt": b"a", name: b"x"}))
     with pytest.raises(CorpusError) as raised, open_archive(folder):
         pass
     assert f"whatever.zip was not read: its member {name!r} names a place outside the archive." in str(raised.value)
@@ -159,61 +137,62 @@ def test_member_whose_name_leads_out_is_refused(folder: Path, name: str):
 
 @pytest.mark.parametrize("name", ["top/a..b.txt", "top/...", "top/sub:part.txt", "top/~"])
 def test_odd_but_harmless_names_are_read(folder: Path, name: str):
-    (folder / "whatever.zip").write_bytes(packed({name: b"x"}))
-    with open_archive(folder) as archive:
-        assert list(files(archive)) == [name]
+    (folder / "whatever.zip").write_bytes(zipped({name: b"x"}))
+    with open_archive(folder) as files:
+        assert [file.address for file in files.values()] == [f"{folder}/whatever.zip/{name}"]
 
 
 def test_archive_that_unpacks_to_too_much_is_refused_unread(folder: Path, monkeypatch: pytest.MonkeyPatch):
     path = folder / "whatever.zip"
-    path.write_bytes(packed({"top/a": bytes(3 << 20), "top/b": bytes(3 << 20)}))
+    path.write_bytes(zipped({"top/a": bytes(3 << 20), "top/b": bytes(3 << 20)}, method=zipfile.ZIP_DEFLATED))
     monkeypatch.setattr(archives, "SMALL", 5 << 20)
     with pytest.raises(CorpusError, match=r"unpacks from 0.0 MiB to 6.0 MiB, expected at most 4,096.0 MiB and 200 tim"):
         open_archive(folder).__enter__()
     monkeypatch.setattr(archives, "SMALL", 7 << 20)
     assert damage(path) is None
-    monkeypatch.setattr(archives, "MAX_UNPACKED", 5 << 20)
+    monkeypatch.setattr(archives, "MOST", 5 << 20)
     assert "unpacks from" in str(damage(path))
 
 
 def test_archive_within_the_archive_is_held_to_the_same_limits(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    bomb, out = packed({"a": bytes(6 << 20)}), packed({"/a": b"x"})
-    (folder / "whatever.zip").write_bytes(packed({"bomb.zip": bomb, "out.zip": out, "no.zip": b"x", "zero": bytes(99)}))
+    bomb, out = zipped({"a": bytes(6 << 20)}, method=zipfile.ZIP_DEFLATED), zipped({"/a": b"x"})
+    (folder / "whatever.zip").write_bytes(zipped({"bomb.zip": bomb, "out.zip": out, "no.zip": b"x", "zero": bytes(99)}))
     monkeypatch.setattr(archives, "SMALL", 5 << 20)
-    with open_archive(folder) as archive:
-        inner = files(archive)
+    with open_archive(folder) as inner:
         for name, message in {
             "bomb.zip": r"whatever.zip/bomb.zip was not read: it unpacks .*`dial2vec fetch sgd`",
             "out.zip": r"whatever.zip/out.zip was not read: its member '/a'",
             "no.zip": r"whatever.zip/no.zip cannot be read as a zip archive .*`dial2vec fetch sgd`",
         }.items():
-            with pytest.raises(CorpusError, match=message), open_nested(archive, inner[name]):
+            with pytest.raises(CorpusError, match=message), open_nested(inner[name]):
                 pass
-        monkeypatch.setattr(archives, "MAX_WHOLE", 50)
+        monkeypatch.setattr(source_files, "MOST_WHOLE", 50)
         with pytest.raises(CorpusError, match=r"whatever.zip/zero unpacks to 0.0 MiB; expected 0.0 MiB at most"):
-            read_member(archive, inner["zero"])
+            bytes_of(inner["zero"])
 
 
 def test_member_that_hides_its_size_is_never_unpacked_beyond_what_it_declares(folder: Path):
     path, true, false = folder / "whatever.zip", struct.pack("<I", 64 << 20), struct.pack("<I", 10)
-    path.write_bytes(packed({"top/a": bytes(64 << 20)}).replace(true, false))
+    path.write_bytes(zipped({"top/a": bytes(64 << 20)}, method=zipfile.ZIP_DEFLATED).replace(true, false))
     tracemalloc.start()
-    with open_archive(folder) as archive, pytest.raises(CorpusError, match=r"top/a is damaged \(Bad CRC-32"):
-        read_member(archive, members(archive)["a"])
+    with open_archive(folder) as files, pytest.raises(CorpusError, match=r"top/a is damaged \(Bad CRC-32"):
+        bytes_of(files["a"])
     assert tracemalloc.get_traced_memory()[1] < 8 << 20
     tracemalloc.stop()
 
 
 def test_packing_methods_that_cannot_be_bounded_are_refused(folder: Path):
-    (folder / "whatever.zip").write_bytes(packed({"top/a": b"x"}, method=zipfile.ZIP_LZMA))
+    (folder / "whatever.zip").write_bytes(zipped({"top/a": b"x"}, method=zipfile.ZIP_LZMA))
     with pytest.raises(CorpusError, match=r"'top/a' is packed by method 14, expected none or deflate"):
         open_archive(folder).__enter__()
 
 
 def test_member_is_streamed_in_blocks_and_damage_is_named_when_it_is_met(folder: Path):
-    path = folder / "whatever.zip"
-    path.write_bytes(packed({"top/a": TEXT.encode() * 9}, method=zipfile.ZIP_STORED).replace(b"lazy", b"hazy", 1))
-    with open_archive(folder) as archive, open_member(archive, members(archive)["a"]) as stream:
-        assert stream.read(9) == b"the quick"
+    text = f"{TEXT}\n".encode() * 40
+    content = zipped({"top/a": text}).replace(b"lazy", b"hazy", 1)
+    (folder / "whatever.zip").write_bytes(content)
+    with open_archive(folder) as files:
+        lines = lines_of(files["a"])
+        assert next(lines)[1].startswith("the quick")
         with pytest.raises(CorpusError, match=r"whatever.zip/top/a is damaged \(Bad CRC"):
-            list(iter(lambda: stream.read(5000), b""))
+            list(lines)

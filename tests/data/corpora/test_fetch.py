@@ -1,8 +1,6 @@
 import hashlib
-import io
 import random
 import threading
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,15 +13,13 @@ from dial2vec.data.corpora import fetch as fetching
 from dial2vec.data.corpora.fetch import fetch
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec_papers.corpora.sgd import Sgd
+from tests.data.corpora.archives import zipped
 
 
 def archive_bytes(seed: int = 0) -> bytes:
     """Return a whole archive of 300 kB that does not compress."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr(zipfile.ZipInfo("sgd-main/train/dialogues_001.json"), "[]")
-        archive.writestr(zipfile.ZipInfo("sgd-main/filling.bin"), random.Random(seed).randbytes(300_000))
-    return packed.getvalue()
+    filling = random.Random(seed).randbytes(300_000)
+    return zipped({"sgd-main/train/dialogues_001.json": "[]", "sgd-main/filling.bin": filling})
 
 
 ARCHIVE, OTHER = archive_bytes(), archive_bytes(seed=1)
@@ -377,10 +373,7 @@ def test_record_that_is_no_digest_is_named(tmp_path: Path, mirror: Path):
 
 
 def test_archive_made_to_do_harm_is_not_kept(tmp_path: Path, upstream: Upstream):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("../../etc/cron.d/x", "x")
-    upstream.content = packed.getvalue()
+    upstream.content = zipped({"../../etc/cron.d/x": "x"})
     with pytest.raises(CorpusError, match=r"can be trusted \(its member '../../etc/cron.d/x' names a place outside"):
         fetch("sgd", data=tmp_path / "data", mirror=None)
     assert names(tmp_path / "data" / "sgd") == []

@@ -2,13 +2,13 @@ import gzip
 import io
 import json
 import tarfile
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from dial2vec.data.corpora.source_files import json_of, lines_of, matching_files, open_sources, records_of
 from dial2vec.errors import CorpusError
+from tests.data.corpora.archives import zipped
 from tests.papers.corpora.upstream import FORMS, pack
 
 FILES = {"part/a.json": [1, {"x": 2}], "part/b.txt": "one\r\ntwo\u2028three\n", "c.json": "[]"}
@@ -89,8 +89,7 @@ def test_archive_cut_in_the_middle_is_refused_and_never_read_as_a_shorter_one(tm
 
 
 def test_names_that_lead_out_are_refused(tmp_path: Path):
-    with zipfile.ZipFile(tmp_path / "corpus.zip", "w") as archive:
-        archive.writestr("../a.json", "[1]")
+    (tmp_path / "corpus.zip").write_bytes(zipped({"../a.json": "[1]"}))
     with pytest.raises(CorpusError, match="names a place outside"), open_sources(tmp_path, source="there"):
         pass
     (tmp_path / "corpus.zip").unlink()
@@ -102,11 +101,14 @@ def test_names_that_lead_out_are_refused(tmp_path: Path):
         pass
 
 
-def test_tar_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dial2vec.data.corpora.source_files.MAX_UNPACKED", 5 << 20)
+@pytest.mark.parametrize(("bound", "most"), [("MOST", 5), ("SMALL", 3)])
+def test_tar_that_unpacks_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+):
+    monkeypatch.setattr(f"conversations.formats.archives.{bound}", most << 20)
     pack(tmp_path / "corpus", {"a.json": b"\0" * (8 << 20)}, form="tar.gz")
     with (
-        pytest.raises(CorpusError, match="it unpacks to more than 5 MiB"),
+        pytest.raises(CorpusError, match=f"it unpacks to more than {most} MiB"),
         open_sources(tmp_path / "corpus", source="there"),
     ):
         pass

@@ -324,12 +324,6 @@ def test_a_name_that_is_long_or_not_utf8_does_not_stop_the_others(tmp_path, impo
     assert take(tmp_path) == []
 
 
-def test_a_long_name_that_an_earlier_version_took_does_not_stop_the_next_one(tmp_path, imported):
-    put(tmp_path / "inbox" / ".taken" / "calls", "x" * 240 + "-12345678.csv", "bad")
-    [arrival] = take(tmp_path)
-    assert files(tmp_path) == [f"refused/calls/{arrival.name}", f"refused/calls/{arrival.name}.reason.txt"]
-
-
 @pytest.mark.parametrize(
     "fault",
     [MemoryError(), RecursionError("too deep"), ValueError("\udce9"), UnicodeEncodeError("ascii", "é", 0, 1, "")],

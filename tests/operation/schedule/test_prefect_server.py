@@ -75,6 +75,18 @@ def test_a_password_for_the_teams_server_does_not_shut_a_flow_out_of_its_own(tmp
     assert passwords(os.environ) == [prefect_password(tmp_path)] * 2
 
 
+@pytest.mark.parametrize("before", ["new", "of an earlier version"])
+def test_only_the_owner_may_enter_prefects_folder_and_read_its_database(tmp_path, before):
+    home = tmp_path / ".prefect"
+    if before != "new":
+        home.mkdir(mode=0o755)
+        for name in ("prefect.db", "prefect.db-wal"):
+            (home / name).touch(mode=0o644)
+    prefect_environment(tmp_path)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (home, *home.glob("prefect.db*"))}
+    assert modes == {".prefect": 0o700, "prefect.db": 0o600} | ({} if before == "new" else {"prefect.db-wal": 0o600})
+
+
 def test_the_password_is_random_and_for_its_owner_only(tmp_path):
     before = os.umask(0)
     try:

@@ -1,27 +1,27 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from conversations.files import write_json
 from dial2vec.evaluation.intervals import Gain
+from dial2vec.operation.schedule import result
 from dial2vec.operation.schedule.inbox import Arrival
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_before, remember, result_rows, work_key
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.store import open_store
+from tests.registry.fake_client import use_memory
 
 NAME = "dial2vec-calls"
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     (tmp_path / "params.yaml").write_text("seed: 1")
-    client = open_store(tmp_path)
+    client = use_memory(monkeypatch, tmp_path)
     client.create_registered_model(NAME)
     for _ in range(2):
         client.create_model_version(NAME, "server:/elsewhere")
@@ -32,13 +32,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def done(**changes: object) -> Retraining:
-    return Retraining(
-        corpora=[CorpusResult("calls", why="enough new data", trained=True, verdict="Promoted: x.", **changes)]
-    )
+    calls = CorpusResult("calls", why="enough new data", trained=True, verdict="Promoted: x.", **changes)
+    return Retraining(corpora=[calls], key="key")
 
 
 def test_the_same_work_is_remembered(root):
-    remember(root, "key", done(promoted=True))
+    remember(root, done(promoted=True))
     found = done_before(root, "key", ["calls"])
     assert found is not None
     assert found.before is not None
@@ -48,18 +47,18 @@ def test_the_same_work_is_remembered(root):
 
 
 def test_other_work_is_not(root):
-    remember(root, "key", done())
+    remember(root, done())
     assert done_before(root, "other", ["calls"]) is None
     assert done_before(root, "key", ["calls", "chats"]) is None
 
 
 def test_a_failure_is_tried_again(root):
-    remember(root, "key", done(failed="no space"))
+    remember(root, done(failed="no space"))
     assert done_before(root, "key", ["calls"]) is None
 
 
 def test_without_its_registration_the_work_is_not_done(root):
-    remember(root, "key", done())
+    remember(root, done())
     Artifacts(root, "calls").registration.unlink()
     assert done_before(root, "key", ["calls"]) is None
 
@@ -76,18 +75,16 @@ def test_without_its_registration_the_work_is_not_done(root):
     ],
 )
 def test_without_its_place_in_the_registry_the_work_is_not_done(root, method, arguments):
-    remember(root, "key", done())
+    remember(root, done())
     getattr(open_store(root), method)(NAME, *arguments)
     assert done_before(root, "key", ["calls"]) is None
 
 
-def test_with_an_empty_registry_the_work_is_not_done(root, tmp_path_factory):
-    remember(root, "key", done())
-    # A copy, because MLflow keeps a database open that it has seen.
-    emptied = tmp_path_factory.mktemp("emptied")
-    shutil.copytree(root, emptied, ignore=shutil.ignore_patterns("mlflow.db*"), dirs_exist_ok=True)
+def test_with_an_empty_registry_the_work_is_not_done(root, monkeypatch):
+    remember(root, done())
     assert done_before(root, "key", ["calls"]) is not None
-    assert done_before(emptied, "key", ["calls"]) is None
+    use_memory(monkeypatch, root)
+    assert done_before(root, "key", ["calls"]) is None
 
 
 def test_a_damaged_memory_is_no_memory(root):
@@ -96,14 +93,17 @@ def test_a_damaged_memory_is_no_memory(root):
     assert done_before(root, "key", ["calls"]) is None
 
 
-def test_data_and_settings_make_the_key(root):
-    first = work_key(root, "a")
-    assert first == work_key(root, "a")
-    assert first != work_key(root, "b")
-    (root / "params.yaml").write_text("seed: 2")
-    assert first != (second := work_key(root, "a"))
-    (root / "operation.yaml").write_text("schedule: {min_new_share: 0.2}")
-    assert second != work_key(root, "a")
+def test_data_settings_and_flow_make_the_key(root, monkeypatch):
+    keys = []
+    for name in ("", "params.yaml", "operation.yaml", "flows/retrain.py"):
+        if name:
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text("# changed")
+        for data in ("a", "b", "a"):
+            monkeypatch.setattr(result, "data_hash", lambda root, data=data: data)
+            keys.append(work_key(root))
+    assert keys[::3] == keys[2::3]
+    assert len(set(keys)) == 8
 
 
 def test_the_verdict_reads_well_on_the_page():
@@ -163,13 +163,3 @@ def test_the_verdict_on_the_student_follows_its_teachers():
     )
     page = Retraining(corpora=[outcome]).to_markdown(page="here")
     assert "## calls: champion stays, new small champion" in page
-
-
-def test_a_memory_from_before_there_were_students_is_read(root):
-    remember(root, "key", done())
-    path = root / "artifacts" / "retrained.json"
-    record = json.loads(path.read_text())
-    for outcome in record["corpora"]:
-        del outcome["small_promoted"], outcome["small_verdict"]
-    write_json(path, record)
-    assert done_before(root, "key", ["calls"]) is not None

@@ -17,13 +17,13 @@ sql = pytest.importorskip("pyspark.sql")
 def test_a_column_of_dialogues_becomes_a_column_of_vectors(registered_store, encoders, dialogue, monkeypatch):
     import mlflow
 
-    from dial2vec.registry.store import as_default, store_uri
+    from dial2vec.registry.store import store_uri
 
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store_uri(registered_store))
     found = [dialogue("d1", "guest: w1 w2", "desk: w3"), dialogue("d2", "a: w9")]
     local = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    with local.config("spark.driver.host", "127.0.0.1").getOrCreate() as spark, as_default(store_uri(registered_store)):
+    with local.config("spark.driver.host", "127.0.0.1").getOrCreate() as spark:
         records = [(one.dialogue_id, one.to_record()["turns"]) for one in found]
         calls = spark.createDataFrame(records, "dialogue_id string, turns array<struct<speaker:string, text:string>>")
         address = "models:/dial2vec-demo@champion"

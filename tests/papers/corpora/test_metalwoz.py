@@ -1,6 +1,4 @@
-import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 from conversations.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora.metalwoz import Metalwoz
-from tests.data.corpora.archives import read_corpus
+from tests.data.corpora.archives import read_corpus, zipped
 
 GREETING = "Hello how may I help you?"
 
@@ -21,14 +19,6 @@ def record(name: str, domain: str, *said: str) -> dict[str, Any]:
 
 def lines(*records: object) -> str:
     return "".join(f"{found if isinstance(found, str) else json.dumps(found)}\n" for found in records)
-
-
-def zipped(files: dict[str, str | bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for path, content in files.items():
-            archive.writestr(path, content)
-    return packed.getvalue()
 
 
 TASKS = lines({"task_id": "t", "domain": "BANK_BOT", "bot_role": ""}, {"task_id": "u", "domain": "PIZZA"}, "{half", 3)

@@ -10,7 +10,7 @@ from typing import Any
 
 from conversations.dialogue import Dialogue, Quarantined
 from dial2vec_papers.corpora import CORPORA
-from tests.data.corpora.archives import read_corpus
+from tests.data.corpora.archives import read_corpus, zipped
 
 FORMS = ("zip", "tar.gz", "folder")
 
@@ -246,9 +246,8 @@ def pack(folder: Path, files: Mapping[str, object], *, form: str = "folder", top
     folder.mkdir(parents=True, exist_ok=True)
     contents = {name: encoded(content) for name, content in files.items() if content is not None}
     if form == "zip":
-        with zipfile.ZipFile(folder / "corpus.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in contents.items():
-                archive.writestr(top + name, content)
+        named = {top + name: content for name, content in contents.items()}
+        (folder / "corpus.zip").write_bytes(zipped(named, method=zipfile.ZIP_DEFLATED))
     elif form == "tar.gz":
         with tarfile.open(folder / "corpus.tar.gz", "w:gz") as tar:
             for name, content in contents.items():

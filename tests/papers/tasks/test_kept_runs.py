@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dial2vec.errors import ArtifactError
-from dial2vec_papers.tasks.kept_runs import KeptRuns, summary
+from dial2vec_papers.tasks.kept_runs import KeptRuns
+from dial2vec_papers.tasks.records import summary
 
 
 def test_a_run_is_computed_once_and_another_command_finds_it(tmp_path):

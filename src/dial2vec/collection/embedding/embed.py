@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -61,9 +62,10 @@ class Embedded:
 def here(parts: Sequence[Part], encoder: Encoder, batch_size: int, done: Callable[[int], object]) -> None:
     """Embed parts on this machine: a student in one process per processor, a transformer in this process.
 
-    torch uses all processors itself.
+    torch uses all processors itself. On Windows, whose processes inherit no pipes, this process does all.
     """
-    if isinstance(encoder, StudentEncoder) and (count := processes_for(len(parts), fewest=FEWEST_PARTS)) > 1:
+    count = 1 if sys.platform == "win32" else processes_for(len(parts), fewest=FEWEST_PARTS)
+    if isinstance(encoder, StudentEncoder) and count > 1:
         embed_in_processes(parts, encoder, batch_size, done, count=count)
         return
     with ShardReader() as reader:

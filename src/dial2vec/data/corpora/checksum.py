@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import zipfile
 from pathlib import Path
 
 from conversations.files import atomic_path
-from dial2vec.data.corpora.archive import members, read_member
+from dial2vec.data.corpora.archive import below_top
+from dial2vec.data.corpora.source_files import DIGEST, bytes_of, open_zip
 from dial2vec.errors import CorpusError
 
-ENDING = ".sha256"
 LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 # The files that hold a corpus's dialogues, by their paths below the top folder, and the SHA-256 over their paths and
 # contents. Upstream publishes none, and hosts pack the same files differently; these are of archives whose dialogues
@@ -42,7 +41,7 @@ def require_recorded(archive: Path, *, folder: Path, source: str, otherwise: str
             raise CorpusError(
                 f"the dialogues in {source} have the SHA-256 {digest}, expected {pinned}, that of the dialogues which "
                 f"this version was tested with. {otherwise}, or, if you trust it, write its `sha256sum` into "
-                f"{folder / (folder.name + '.zip' + ENDING)}."
+                f"{folder / (folder.name + '.zip' + DIGEST)}."
             )
     for record in records:
         recorded, digest = _read(record), _sha256(archive)
@@ -59,17 +58,17 @@ def content_digest(path: Path, pattern: str) -> str:
     :param pattern: Regular expression of the paths below the top folder.
     """
     digest = hashlib.sha256()
-    with zipfile.ZipFile(path) as archive:
-        for name, info in members(archive).items():
+    with open_zip(path, str(path)) as files:
+        for name, file in below_top(files).items():
             if re.fullmatch(pattern, name):
-                content = hashlib.sha256(read_member(archive, info)).hexdigest()
+                content = hashlib.sha256(bytes_of(file)).hexdigest()
                 digest.update(f"{content}  {name}\n".encode())
     return digest.hexdigest()
 
 
 def record_digest(archive: Path) -> None:
     """Write `<archive>.sha256` in the format of `sha256sum`, and remove other records in its folder."""
-    path = archive.with_name(archive.name + ENDING)
+    path = archive.with_name(archive.name + DIGEST)
     line = f"{_sha256(archive)}  {archive.name}\n"
     if not path.is_file() or path.read_text(encoding="utf-8") != line:
         with atomic_path(path) as temporary:
@@ -80,7 +79,7 @@ def record_digest(archive: Path) -> None:
 
 
 def _records(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob(f"*{ENDING}") if path.is_file() and not path.name.startswith("."))
+    return sorted(path for path in folder.glob(f"*{DIGEST}") if path.is_file() and not path.name.startswith("."))
 
 
 def _read(record: Path) -> str:

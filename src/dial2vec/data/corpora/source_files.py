@@ -9,25 +9,39 @@ import hashlib
 import io
 import json
 import re
-import tarfile
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
-from dial2vec.data.corpora.archive import DAMAGE, MAX_UNPACKED, MAX_WHOLE, MIB, address, files, harm_of, leads_out
-from dial2vec.data.corpora.checksum import ENDING as DIGEST
+from conversations.formats.archives import (
+    DAMAGE,
+    MIB,
+    Member,
+    folder_members,
+    harm_of,
+    leads_out,
+    mebibytes,
+    most_unpacked,
+    open_tar,
+    read_whole,
+    zip_members,
+)
 from dial2vec.errors import CorpusError
 
 ZIP, GZIP = ".zip", ".gz"
+# Ending of the record of an archive's SHA-256.
+DIGEST = ".sha256"
 TAR = (".tar", ".tar.gz", ".tgz")
-GZIP_START = b"\x1f\x8b"
 COMMENT = b"#"
-# `tarfile` and the decompressors below it raise these on damaged bytes, besides those of `zipfile`.
-BROKEN = (*DAMAGE, tarfile.TarError)
+# Maximum size of a file that is read whole; larger ones are streamed.
+MOST_WHOLE = 256 * MIB
+BRING = "Bring it again."
+# Added by macOS when it packs a folder: `__MACOSX/`, with a `._name` for every name.
+MAC_FOLDER, MAC_FILE = "__MACOSX", "._"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +52,14 @@ class SourceFile:
     :param address: Place for errors and for the quarantine: path on disk, within an archive its path there.
     :param size: Size in bytes; of a gzip file the packed size.
     :param open: Function that opens the file's unpacked bytes.
+    :param again: How to replace it, for errors.
     """
 
     path: str
     address: str
     size: int
     open: Callable[[], IO[bytes]]
+    again: str = BRING
 
 
 @contextlib.contextmanager
@@ -56,19 +72,43 @@ def open_sources(folder: Path, *, source: str) -> Iterator[dict[str, SourceFile]
     """
     with contextlib.ExitStack() as stack:
         listed: list[SourceFile] = []
-        for path in _listed(folder):
+        for member in folder_members(folder):
+            path = folder / member.name
+            if path.name.startswith(".") or path.name.endswith((DIGEST, ".part")):
+                continue
             if path.name.lower().endswith(ZIP) and path.parent == folder:
-                listed += _zipped(path, stack)
+                listed += stack.enter_context(open_zip(path, str(path)))
             elif path.name.lower().endswith(TAR) and path.parent == folder:
                 listed += _tarred(path, stack)
             else:
-                listed.append(_plain(path, folder))
+                listed += _files([member], str(folder))
         if not listed:
             raise CorpusError(
                 f"{folder} {'holds no files' if folder.is_dir() else 'does not exist'}; expected those of {source}. "
                 f"Put them there, packed or unpacked, or run `dial2vec fetch {folder.name}`."
             )
         yield {file.address: file for file in sorted(listed, key=lambda file: file.address)}
+
+
+@contextlib.contextmanager
+def open_zip(content: Path | io.BytesIO, where: str, *, again: str = BRING) -> Iterator[list[SourceFile]]:
+    """Yield the files of a zip archive in its order, without those that macOS adds.
+
+    :param content: Path or bytes of the archive.
+    :param where: Address of the archive.
+    :param again: How to replace the archive.
+    :raises CorpusError: if it is damaged, no zip or harmful.
+    """
+    packed = content.stat().st_size if isinstance(content, Path) else content.getbuffer().nbytes
+    try:
+        archive = zipfile.ZipFile(content)
+        harm = harm_of(archive, packed=packed)
+    except DAMAGE as error:
+        raise CorpusError(f"{where} cannot be read as a zip archive ({error}). {again}") from error
+    with archive:
+        if harm is not None:
+            raise CorpusError(f"{where} was not read: {harm}. {again}")
+        yield _files(zip_members(archive), where, again=again)
 
 
 def matching_files(
@@ -111,23 +151,9 @@ def _digest(file: SourceFile) -> str:
         with file.open() as raw:
             while block := raw.read(MIB):
                 digest.update(block)
-    except BROKEN as error:
+    except DAMAGE as error:
         raise damaged(file, error) from error
     return digest.hexdigest()
-
-
-def absent(folder: Path, patterns: Mapping[str, str], *, source: str) -> list[str]:
-    """Return the names of the files that a corpus lacks.
-
-    :param patterns: Name -> pattern, as `matching_files` takes it.
-    """
-    with open_sources(folder, source=source) as sources:
-        paths = [file.path for file in sources.values()]
-    return [
-        name
-        for name, pattern in patterns.items()
-        if not any(re.fullmatch(rf"(?:^|.*/)(?:{pattern})", path) for path in paths)
-    ]
 
 
 def lines_of(file: SourceFile) -> Iterator[tuple[int, str]]:
@@ -140,6 +166,17 @@ def lines_of(file: SourceFile) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
+def rows_of(file: SourceFile, *, most: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Yield number, from 1, and cells of each line that is not blank; tabs separate the cells.
+
+    :param most: Largest number of cells, the last of which holds further tabs; 0 is no limit.
+    :raises CorpusError: if the file is damaged or not UTF-8.
+    """
+    for number, line in lines_of(file):
+        if line.strip():
+            yield number, line.split("\t", most - 1)
+
+
 @contextlib.contextmanager
 def opened_text(file: SourceFile, *, newline: str | None) -> Iterator[IO[str]]:
     """Open a file as UTF-8 text, with or without a byte order mark.
@@ -150,8 +187,23 @@ def opened_text(file: SourceFile, *, newline: str | None) -> Iterator[IO[str]]:
         with file.open() as raw:
             yield io.TextIOWrapper(raw, encoding="utf-8-sig", newline=newline)
     except UnicodeDecodeError as error:
-        raise CorpusError(f"{file.address} is not UTF-8 ({error.reason}). Bring the file again.") from error
-    except BROKEN as error:
+        raise CorpusError(f"{file.address} is not UTF-8 ({error.reason}). {file.again}") from error
+    except DAMAGE as error:
+        raise damaged(file, error) from error
+
+
+def bytes_of(file: SourceFile) -> bytes:
+    """Return the bytes of a whole file.
+
+    :raises CorpusError: if the file is damaged or too large.
+    """
+    if file.size > MOST_WHOLE:
+        raise CorpusError(
+            f"{file.address} unpacks to {mebibytes(file.size)}; expected {mebibytes(MOST_WHOLE)} at most. {file.again}"
+        )
+    try:
+        return read_whole(file.open)
+    except DAMAGE as error:
         raise damaged(file, error) from error
 
 
@@ -160,19 +212,10 @@ def json_of(file: SourceFile) -> Any:
 
     :raises CorpusError: if the file is damaged, too large or no JSON.
     """
-    if file.size > MAX_WHOLE:
-        raise CorpusError(
-            f"{file.address} has {file.size / MIB:,.0f} MiB; expected at most {MAX_WHOLE / MIB:,.0f}. Bring it again."
-        )
     try:
-        with file.open() as raw:
-            content = b"".join(_beginning(raw))
-    except BROKEN as error:
-        raise damaged(file, error) from error
-    try:
-        return json.loads(content)
+        return json.loads(b"".join(_beginning(io.BytesIO(bytes_of(file)))))
     except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{file.address} is not JSON ({error}). Bring the file again.") from error
+        raise CorpusError(f"{file.address} is not JSON ({error}). {file.again}") from error
 
 
 def records_of(file: SourceFile) -> Iterator[tuple[int, Any]]:
@@ -180,36 +223,56 @@ def records_of(file: SourceFile) -> Iterator[tuple[int, Any]]:
 
     :raises CorpusError: if the file is damaged, no JSON or no list with elements, after all earlier elements.
     """
+    number = 0
+    for number, record in enumerate(_streamed(file, "item"), start=1):
+        yield number, record
+    if not number:
+        raise CorpusError(f"{file.address} is no JSON list with elements, as upstream has it. {file.again}")
+
+
+def entries_of(file: SourceFile, *, below: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield key and value of each entry of a JSON object, one in memory at a time.
+
+    :param below: Key of the object within the file, or "" for the file itself.
+    :raises CorpusError: if the file is damaged, no JSON, or no object with entries, after all earlier entries.
+    """
+    empty = True
+    for entry in _streamed(file, below, entries=True):
+        empty = False
+        yield entry
+    if empty and not below:
+        raise CorpusError(f"{file.address} is no JSON object with entries, as upstream has it. {file.again}")
+
+
+def _streamed(file: SourceFile, place: str, *, entries: bool = False) -> Iterator[Any]:
+    """Yield the elements of the list, or the entries of the object, at a place of a JSON file."""
     import ijson
 
-    number = 0
+    n_read = 0
+    parse = ijson.kvitems if entries else ijson.items
     try:
         with file.open() as raw:
             # Floats, because with exact numbers ijson 3.6 crashes on 5,000 digits.
-            records = ijson.items(ijson.from_iter(_beginning(raw)), "item", use_float=True)
-            for number, record in enumerate(records, start=1):
-                yield number, record
-    except (ijson.JSONError, ValueError, RecursionError) as error:
-        # Perhaps at `NaN` or a long number, which Python can read.
-        value = json_of(file)
-        if not isinstance(value, list):
-            raise _no_list(file) from error
-        for later, record in enumerate(islice(value, number, None), start=number + 1):
-            number = later
-            yield later, record
-    except BROKEN as error:
+            for found in parse(ijson.from_iter(_beginning(raw)), place, use_float=True):
+                n_read += 1
+                yield found
+            return
+    except (ijson.JSONError, ValueError, RecursionError):
+        pass
+    except DAMAGE as error:
         raise damaged(file, error) from error
-    if not number:
-        raise _no_list(file)
+    # Perhaps it stopped at `NaN` or a long number, which Python can read.
+    value = json_of(file)
+    if entries and place:
+        value = value.get(place) if isinstance(value, dict) else None
+    if entries:
+        value = value.items() if isinstance(value, dict) else ()
+    yield from islice(value if entries or isinstance(value, list) else (), n_read, None)
 
 
 def damaged(file: SourceFile, error: Exception) -> CorpusError:
     """Return the error for a file whose bytes cannot be read."""
-    return CorpusError(f"{file.address} is damaged ({error or type(error).__name__}). Bring the file again.")
-
-
-def _no_list(file: SourceFile) -> CorpusError:
-    return CorpusError(f"{file.address} is no JSON list with elements, as upstream has it. Bring the file again.")
+    return CorpusError(f"{file.address} is damaged ({str(error) or type(error).__name__}). {file.again}")
 
 
 def _beginning(raw: IO[bytes]) -> Iterator[bytes]:
@@ -220,88 +283,50 @@ def _beginning(raw: IO[bytes]) -> Iterator[bytes]:
     return chain([head], iter(lambda: raw.read(MIB), b""))
 
 
-def _listed(folder: Path) -> list[Path]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [path for path in paths if not path.name.startswith(".") and not path.name.endswith((DIGEST, ".part"))]
+def listed_twice(file: SourceFile, line: int, name: str, split: str) -> CorpusError:
+    """Return the error for a dialogue in the lists of two splits.
 
-
-def _plain(path: Path, folder: Path) -> SourceFile:
-    name = path.relative_to(folder).as_posix()
-    if name.endswith(GZIP):
-        return SourceFile(name.removesuffix(GZIP), str(path), path.stat().st_size, lambda: _gunzipped(path.open("rb")))
-    return SourceFile(name, str(path), path.stat().st_size, lambda: path.open("rb"))
-
-
-def _zipped(path: Path, stack: contextlib.ExitStack) -> list[SourceFile]:
-    try:
-        archive = stack.enter_context(zipfile.ZipFile(path))
-        members = files(archive)
-        harm = harm_of(archive, packed=path.stat().st_size)
-    except DAMAGE as error:
-        raise CorpusError(f"{path} cannot be read as a zip archive ({error}). Bring it again.") from error
-    if harm is not None:
-        raise CorpusError(f"{path} was not read: {harm}. Bring it again.")
-
-    def opening(info: zipfile.ZipInfo) -> Callable[[], IO[bytes]]:
-        if info.filename.endswith(GZIP):
-            return lambda: _gunzipped(archive.open(info))
-        return lambda: archive.open(info)
-
-    return [
-        SourceFile(name.removesuffix(GZIP), address(archive, info), info.file_size, opening(info))
-        for name, info in members.items()
-    ]
+    :param file: Second list.
+    :param split: Split of the first list.
+    """
+    return CorpusError(
+        f"{file.address}:{line}: {name} is also listed for {split}; expected it in one list. Bring the lists again."
+    )
 
 
 def _tarred(path: Path, stack: contextlib.ExitStack) -> list[SourceFile]:
+    most = most_unpacked(path.stat().st_size)
+
+    def require(unpacked: int) -> None:
+        if unpacked > most:
+            raise CorpusError(f"{path} was not read: it unpacks to more than {most / MIB:,.0f} MiB. Bring it again.")
+
     try:
-        archive = stack.enter_context(tarfile.TarFile(fileobj=_unpacked(path, stack)))
-        members = [member for member in archive.getmembers() if member.isfile()]
-    except BROKEN as error:
+        members = stack.enter_context(open_tar(path, require))
+    except DAMAGE as error:
         raise CorpusError(f"{path} cannot be read as a tar archive ({error}). Bring it again.") from error
     if away := [member.name for member in members if leads_out(member.name)]:
         raise CorpusError(f"{path} was not read: its member {away[0]!r} names a place outside. Bring it again.")
+    return _files(members, str(path))
 
-    def opening(member: tarfile.TarInfo) -> Callable[[], IO[bytes]]:
-        def opened() -> IO[bytes]:
-            content = archive.extractfile(member)
-            assert content is not None
-            return _gunzipped(content) if member.name.endswith(GZIP) else content
 
-        return opened
-
-    kept = [member for member in members if not member.name.rpartition("/")[2].startswith("._")]
+def _files(members: list[Member], where: str, *, again: str = BRING) -> list[SourceFile]:
+    """Return the files of an archive or a folder without those that macOS adds; `.gz` files are unpacked."""
     return [
         SourceFile(
-            member.name.removeprefix("./").removesuffix(GZIP), f"{path}/{member.name}", member.size, opening(member)
+            member.name.removeprefix("./").removesuffix(GZIP),
+            f"{where}/{member.name}",
+            member.size,
+            partial(_gunzipped, member.open) if member.name.endswith(GZIP) else member.open,
+            again,
         )
-        for member in kept
+        for member in members
+        if MAC_FOLDER not in member.name.split("/") and not member.name.rpartition("/")[2].startswith(MAC_FILE)
     ]
 
 
-def _unpacked(path: Path, stack: contextlib.ExitStack) -> IO[bytes]:
-    """Return the tar stream of an archive; a packed one is unpacked to a temporary file, so that any order is quick.
-
-    :raises CorpusError: if it unpacks to more than any corpus.
-    """
-    raw = stack.enter_context(path.open("rb"))
-    packed = raw.read(2) == GZIP_START
-    raw.seek(0)
-    if not packed:
-        return raw
-    temporary = stack.enter_context(cast(IO[bytes], tempfile.TemporaryFile()))  # noqa: SIM115
-    with gzip.GzipFile(fileobj=raw) as stream:
-        while block := stream.read(MIB):
-            temporary.write(block)
-            if temporary.tell() > MAX_UNPACKED:
-                raise CorpusError(
-                    f"{path} was not read: it unpacks to more than {MAX_UNPACKED / MIB:,.0f} MiB. Bring it again."
-                )
-    temporary.seek(0)
-    return temporary
-
-
-def _gunzipped(raw: IO[bytes]) -> IO[bytes]:
+def _gunzipped(opened: Callable[[], IO[bytes]]) -> IO[bytes]:
+    raw = opened()
     unpacked = gzip.GzipFile(fileobj=raw)
     # Closed together with the stream above it.
     unpacked.myfileobj = raw  # type: ignore[assignment]

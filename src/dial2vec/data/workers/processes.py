@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.processes import ending_with
+from dial2vec.processes import end_with
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -33,7 +33,7 @@ def processors() -> int:
     # `taskset` may allow fewer processors than the machine has, and a container only a share of their time.
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):
-        quota, period = map(int, CPU_SHARE.read_text().split())
+        quota, period = map(int, CPU_SHARE.read_text(encoding="ascii").split())
         allowed = min(allowed, quota // period)
     return max(1, allowed)
 
@@ -93,7 +93,7 @@ def _main_left_out() -> Iterator[None]:
 
 
 def _begin(parent: int) -> None:
-    ending_with(parent)()
+    end_with(parent)
     # Ctrl-C is for the command, which ends its processes.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Before a library is loaded that reads them.

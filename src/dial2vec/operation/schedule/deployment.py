@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import platform
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +25,7 @@ def deployment_names(root: Path, *, shared: bool) -> tuple[str, str]:
     """
     if not shared:
         return NAME, POOL
-    own = f"{os.uname().nodename}-{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:4]}"
+    own = f"{platform.node()}-{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:4]}"
     return f"{NAME}-{own}", f"{POOL}-{own}"
 
 

@@ -15,8 +15,8 @@ from conversations.options import Options
 from conversations.writing import LONGEST_NAME
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule.inbox_files import has_changed, is_quiet, move, read_receipt, receipt_of
-from dial2vec.operation.schedule.rehearsal import printable_text, rehearse, unexpected_reason
-from dial2vec.project.import_export import Masks, import_export
+from dial2vec.operation.schedule.rehearsal import printable_text, rehearse, unexpected_reason, without_quotes
+from dial2vec.project.import_export import Masks, Show, import_export
 
 # Folders of the inbox: files that are being imported, that were imported, and that were refused; and their receipts.
 TAKEN, IMPORTED, REFUSED, RECEIPTS = ".taken", "imported", "refused", ".receipts"
@@ -107,9 +107,7 @@ class _Box:
         """Take the complete files of the corpus's folder."""
         for path in _no_files(self.inbox / self.corpus):
             self.say(f"{path} stays in place: it is {_kind(path)}; expected files in {self.inbox / self.corpus}")
-        # Earlier versions took files under names that were too long to import.
-        stuck = [path for path in self.taken() if _own_name(path.name, "") != path.name]
-        for path in [*_whole_files(self.inbox / self.corpus), *stuck]:
+        for path in _whole_files(self.inbox / self.corpus):
             if path.is_symlink():
                 self.say(f"{path} stays in place: it is a link; put the file itself there")
                 continue
@@ -147,6 +145,8 @@ class _Box:
                 merge_turns=False,
                 dry_run=False,
                 replace=False,
+                # A night's log may be on the server of a team.
+                show=Show(texts=False),
                 say=self.say,
             )
         except VersioningError:
@@ -167,7 +167,7 @@ class _Box:
         if refused:
             with atomic_path(_reason(target)) as temporary:
                 temporary.write_text(f"{refused}\n", encoding="utf-8")
-            self.say(f"{path.name} was refused: {refused}")
+            self.say(f"{path.name} was refused: {without_quotes(refused)}")
         write_json(self.at(RECEIPTS, f"{path.name}.json"), receipt)
         for old in (twin, _reason(twin)):
             old.unlink(missing_ok=True)

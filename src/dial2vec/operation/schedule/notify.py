@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from dial2vec.addresses import is_web_address, masked
 from dial2vec.config import Schedule
-from dial2vec.operation.schedule.web_request import SENT
 
 # Time limit for a notice as a whole: name lookup, sending and all of the answer.
 SECONDS = 60
+# Seconds without any byte of an answer.
+SILENCE_SECONDS = 30
 # Bytes of a command's error output that are kept, and characters of a reason that are shown.
 KEPT, LONGEST = 8192, 300
 
@@ -53,68 +56,67 @@ def send_heartbeat(schedule: Schedule) -> str:
 
 
 def _call(setting: str, address: str, body: str | None) -> str:
-    # In a process of its own, which can be ended at any point: while a name is looked up, or in an endless answer.
-    # The address is not an argument, because any account may read arguments.
-    request = json.dumps({"address": address, "body": body}).encode()
-    command = [sys.executable, "-m", "dial2vec.operation.schedule.web_request"]
+    reasons: list[str] = []
+    # A thread that is left alone at the end: a name may be looked up for minutes, and an answer may have no end.
+    thread = threading.Thread(target=lambda: reasons.append(_send(address, body)), daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    reason = reasons[0] if reasons else f"it timed out after {SECONDS:g} seconds"
     shown = masked(re.sub(r"[\s'\"<>]", "", address))
-    _, line = _run(command, request, Path.cwd())
-    return "" if line == SENT else f"`{setting}` ({shown}) could not be told: {line or 'it gave no reason'}"
+    return f"`{setting}` ({shown}) could not be told: {reason}" if reason else ""
 
 
-def _run(command: str | list[str], body: bytes, root: Path) -> tuple[int, str]:
-    """Run a command, and return its status and last line of error output; after `SECONDS` it is killed with children.
+def _send(address: str, body: str | None) -> str:
+    """Send a POST, or a GET without a body, and return the reason of a failure, without the address."""
+    headers = {"User-Agent": "dial2vec"} | ({"Content-Type": "application/json"} if body is not None else {})
+    # It logs each address with its secrets.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    method = "GET" if body is None else "POST"
+    try:
+        # The body of the answer is not read: the status says enough.
+        with httpx.stream(method, address, content=body, headers=headers, timeout=SILENCE_SECONDS) as answer:
+            moved = "; redirects are not followed" if answer.is_redirect else ""
+            return "" if answer.is_success else f"it answered with status {answer.status_code}{moved}"
+    except (httpx.NetworkError, httpx.TimeoutException) as error:
+        return str(error) or type(error).__name__
+    except Exception as error:
+        # The text of these errors may repeat the address.
+        return f"the address, or the answer, is not valid ({type(error).__name__})"
 
-    :param command: Text for the shell, or arguments.
+
+def _run(command: str, body: bytes, root: Path) -> tuple[int, str]:
+    """Run a shell command, and return its status and last line of error output.
+
+    After `SECONDS` it is killed, with all that it has begun.
+
     :param body: Standard input.
     """
-    output, end = os.pipe()
+    # A command may write without end, so `tail` keeps the last bytes.
+    keep = subprocess.Popen(["tail", "-c", str(KEPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        shell=True,
+        cwd=root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=keep.stdin,
+        start_new_session=True,
+    )
     try:
-        process = subprocess.Popen(
-            command,
-            shell=isinstance(command, str),
-            cwd=root,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=end,
-            start_new_session=True,
-        )
-    except OSError as error:
-        os.close(output)
-        return 1, error.strerror or "it cannot be run"
-    finally:
-        os.close(end)
-    errors = bytearray()
-    # Threads, because a command may read nothing, and may write without end.
-    reader = threading.Thread(target=_keep_end, args=(output, errors), daemon=True)
-    reader.start()
-    threading.Thread(target=_feed, args=(process, body), daemon=True).start()
-    try:
-        status = process.wait(SECONDS)
+        process.communicate(body, timeout=SECONDS)
+        # What the command has begun may still hold its error output.
+        errors, _ = keep.communicate(timeout=1)
     except subprocess.TimeoutExpired:
+        late = process.poll() is None
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return 1, f"it timed out after {SECONDS:g} seconds, and was ended"
-    reader.join(timeout=1)
-    return status, _last_line(errors)
+            os.killpg(process.pid, signal.SIGKILL) if late else keep.kill()
+        errors, _ = keep.communicate()
+        if late:
+            return 1, f"it timed out after {SECONDS:g} seconds, and was ended"
+    return process.wait(), _last_line(errors)
 
 
-def _feed(process: subprocess.Popen[bytes], body: bytes) -> None:
-    if process.stdin is not None:
-        with contextlib.suppress(OSError), process.stdin:
-            process.stdin.write(body)
-
-
-def _keep_end(output: int, errors: bytearray) -> None:
-    """Read a pipe to its end, and keep the last bytes."""
-    with open(output, "rb", buffering=0) as pipe:
-        while block := pipe.read(KEPT):
-            errors += block
-            del errors[:-KEPT]
-
-
-def _last_line(errors: bytearray) -> str:
-    lines = [line for line in bytes(errors).decode(errors="replace").splitlines() if line.strip()]
+def _last_line(errors: bytes) -> str:
+    lines = [line for line in errors.decode(errors="replace").splitlines() if line.strip()]
     printable = "".join(letter if letter.isprintable() else " " for letter in lines[-1]) if lines else ""
     return masked(printable).strip()[:LONGEST]

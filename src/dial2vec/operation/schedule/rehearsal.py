@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -18,6 +19,8 @@ from dial2vec.processes import ending_with
 MOST_MEMORY = max(4 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
 # Seconds; an export of many GB takes minutes.
 LONGEST_READING = 3600
+# A quotation as Python writes it; an apostrophe within a word begins none.
+QUOTED = re.compile(r"""(?<![^\s(])(['"])(?:(?!\1).){21,}\1(?![^\s.,;:)])""")
 
 
 def rehearse(root: Path, path: Path, *, corpus: str, redact: bool) -> str:
@@ -30,7 +33,8 @@ def rehearse(root: Path, path: Path, *, corpus: str, redact: bool) -> str:
     end_with_parent = ending_with(os.getpid())
 
     def limit_memory() -> None:
-        end_with_parent()
+        if end_with_parent:
+            end_with_parent()
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
 
@@ -78,3 +82,8 @@ def unexpected_reason(path: Path, reason: str) -> str:
 def printable_text(text: str) -> str:
     """Return text that any log and JSON can hold: bytes that are not UTF-8 are escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def without_quotes(reason: str) -> str:
+    """Return a reason for a log: a long quotation may be the text of a dialogue. The file beside the export has it."""
+    return QUOTED.sub("'...'", reason)

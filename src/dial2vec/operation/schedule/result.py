@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from conversations.files import read_json, write_json
-from dial2vec.errors import ArtifactError
+from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.evaluation import ENCODERS, TASKS
 from dial2vec.files import code_hash
 from dial2vec.operation.schedule.inbox import Arrival
+from dial2vec.operation.schedule.rehearsal import without_quotes
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.dvc_records import data_hash
 from dial2vec.registry.promotion import Verdict, verdict_sentence
 from dial2vec.registry.receipts import standing_champion
 
@@ -74,6 +76,7 @@ class Retraining:
     :param corpora: Result of each corpus.
     :param notes: Further sentences for people.
     :param before: End of an earlier retraining, in seconds since 1970, if nothing has changed since; otherwise None.
+    :param key: Hash of the work; "" if it is not known yet.
     """
 
     began: float = field(default_factory=time.time)
@@ -82,13 +85,14 @@ class Retraining:
     corpora: list[CorpusResult] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     before: float | None = None
+    key: str = ""
 
     def arrived(self, arrivals: Sequence[Arrival]) -> None:
         """Note the exports from the inbox."""
         for arrival in arrivals:
             name = f"{arrival.corpus}/{arrival.name}"
             if arrival.refused:
-                self.refused.append(f"{name}: {arrival.refused}")
+                self.refused.append(f"{name}: {without_quotes(arrival.refused)}")
                 continue
             self.imported.append(name)
             if arrival.set_aside:
@@ -102,9 +106,33 @@ class Retraining:
         """All failures in one line; "" if there are none."""
         return "; ".join(f"{result.corpus}: {result.failed}" for result in self.corpora if result.failed)
 
+    def stands(self, root: Path, corpora: list[str], *, force: bool) -> bool:
+        """Take over the last result and return True if nothing has changed since.
+
+        :param force: True to return False in any case.
+        :raises ModelError: if the registry does not answer.
+        """
+        # Kept until the end: settings that are changed meanwhile are for the next retraining.
+        self.key = work_key(root)
+        last = None if force or self.imported or self.notes else done_before(root, self.key, corpora)
+        if last is not None:
+            self.corpora, self.before = last.corpora, last.before
+        return last is not None
+
+    def outcome(self) -> dict[str, str]:
+        """Return the result of each corpus in words.
+
+        :raises Dial2vecError: if anything failed.
+        """
+        if self.failed:
+            raise Dial2vecError(self.failed)
+        return {result.corpus: str(result) for result in self.corpora}
+
     def to_record(self) -> dict[str, Any]:
         """Return a record for JSON, as `schedule.notify` gets it."""
-        return asdict(self) | {"failed": self.failed, "ended": time.time()}
+        record = asdict(self) | {"failed": self.failed, "ended": time.time()}
+        del record["key"]
+        return record
 
     def to_text(self, project: str) -> str:
         """Return the result as plain text for a chat.
@@ -162,10 +190,10 @@ def result_rows(root: Path, corpora: list[CorpusResult]) -> list[dict[str, Any]]
     return rows
 
 
-def work_key(root: Path, data_hash: str) -> str:
+def work_key(root: Path) -> str:
     """Return a hash of the data, settings and code; a retraining with a known key can be skipped."""
-    digest = hashlib.sha256(f"{data_hash} {code_hash()}".encode())
-    for name in ("params.yaml", "operation.yaml"):
+    digest = hashlib.sha256(f"{data_hash(root)} {code_hash()}".encode())
+    for name in ("params.yaml", "operation.yaml", "flows/retrain.py"):
         with contextlib.suppress(FileNotFoundError):
             digest.update((root / name).read_bytes())
     return digest.hexdigest()
@@ -186,12 +214,12 @@ def done_before(root: Path, key: str, corpora: list[str]) -> Retraining | None:
     return None
 
 
-def remember(root: Path, key: str, done: Retraining) -> None:
-    """Store a retraining for the next one with the same key; a failed one is not stored, and so tried again."""
-    if not done.failed:
+def remember(root: Path, done: Retraining) -> None:
+    """Store a retraining for the next one with the same work; a failed one is not stored, and so tried again."""
+    if done.key and not done.failed:
         corpora = [asdict(result) for result in done.corpora]
         champions = {result.corpus: standing_champion(root, result.corpus) for result in done.corpora}
-        record = {"key": key, "ended": time.time(), "corpora": corpora, "champions": champions}
+        record = {"key": done.key, "ended": time.time(), "corpora": corpora, "champions": champions}
         write_json(_last_retraining(root), record)
 
 

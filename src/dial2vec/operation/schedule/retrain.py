@@ -1,13 +1,15 @@
-"""Prefect flow: bring new data, train each corpus that is worth it, promote. The project is the one around here.
+"""The tasks of a project's `flows/retrain.py`, and the care around them: locks, killed runs, and what is told.
 
-`flows/retrain.py` of a project gives the flow to Prefect, whose worker changes into the project first.
+The project is the one around here: Prefect's worker changes into it first.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import nullcontext, suppress
+import runpy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
 
 from dial2vec import telemetry
 from dial2vec.files import checkout_lock, find_root
@@ -20,13 +22,12 @@ telemetry.switch_off()
 use_prefect(ROOT)
 collect_rarely()
 
-from prefect import flow, get_run_logger, runtime, task
+from prefect import get_run_logger, runtime, task
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.client.orchestration import get_client
-from prefect.states import Cancelled, State
 
 from dial2vec.addresses import shown
-from dial2vec.config import Prune, Schedule, Settings
+from dial2vec.config import Operation, Prune, Schedule
 from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.operation.old_runs import remove_old_runs
 from dial2vec.operation.schedule.embedding import embed_folder
@@ -34,18 +35,18 @@ from dial2vec.operation.schedule.inbox import Arrival, take_in
 from dial2vec.operation.schedule.nights import killed_sentence, tell
 from dial2vec.operation.schedule.notify import notify, send_heartbeat
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
-from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_before, remember, result_rows, work_key
+from dial2vec.operation.schedule.result import CorpusResult, Retraining, remember, result_rows
 from dial2vec.operation.schedule.runs import alive, mark_dead
-from dial2vec.operation.schedule.temporary_server import start_temporary_server
+from dial2vec.operation.schedule.temporary_server import run_now
 from dial2vec.params import load_operation, load_settings
-from dial2vec.pipeline.dvc_records import data_hash
 from dial2vec.pipeline.free_space import require_space
-from dial2vec.project.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data, require_stages
+from dial2vec.project.dvc import add_data, dvc_lines, ensure_data, pull_data, require_stages
 from dial2vec.project.dvc import push as push_versions
+from dial2vec.project.new import template_path
 from dial2vec.project.promotion import promote_candidate
 from dial2vec.project.prune import prune
 from dial2vec.registry.promotion import Verdict, verdict_sentence
-from dial2vec.registry.receipts import reconcile, registered_models
+from dial2vec.registry.receipts import registered_models
 from dial2vec.registry.tracking import run_address
 
 # Only these stages can succeed if repeated: killed training resumes, and a tracking server may be away for a moment.
@@ -58,6 +59,7 @@ PATIENCE = {"wait": 7 * 24 * 3600.0, "refuse": 0.0}
 def bring_data(corpora: list[str], schedule: Schedule) -> list[Arrival]:
     """Pull data that others have versioned, import the inbox, and version the result."""
     logger = get_run_logger()
+    require_space(ROOT, schedule.min_free_gb)
     ensure_data(ROOT, corpora)
     if problem := pull_data(ROOT):
         logger.info(problem)
@@ -75,10 +77,16 @@ def decide(corpus: str) -> Reason:
     return reason
 
 
-@task(task_run_name="{stage}-{corpus}")
 def run_stage(stage: str, corpus: str) -> None:
-    """Run one stage of one corpus with DVC, which skips it if nothing changed; its output goes to the run's log."""
+    """Run one stage of one corpus as a task of its name, again if it may succeed then."""
+    _run_stage.with_options(name=stage, retries=RETRIES.get(stage, 0), retry_delay_seconds=10)(stage, corpus)
+
+
+@task(task_run_name="{stage}-{corpus}")
+def _run_stage(stage: str, corpus: str) -> None:
+    """Run a stage with DVC, which skips it if nothing changed; its output goes to the run's log."""
     logger = get_run_logger()
+    require_stages(ROOT)
     for line in dvc_lines(ROOT, "repro", "--single-item", f"{stage}@{corpus}"):
         logger.info(line)
 
@@ -94,110 +102,65 @@ def promote(corpus: str) -> Verdict:
 
 
 @task
-def embed(corpus: str, folder: str) -> None:
-    """Embed the folder of `schedule.embed` with the champion."""
-    batch_size = load_settings(ROOT / "params.yaml").evaluate.batch_size
-    get_run_logger().info(embed_folder(ROOT, ROOT / folder, corpus, batch_size=batch_size))
+def embed(folder: str) -> None:
+    """Embed the folder of `schedule.embed` with the champion of the first corpus."""
+    settings = load_settings(ROOT / "params.yaml")
+    done = embed_folder(ROOT, ROOT / folder, settings.corpora[0], batch_size=settings.evaluate.batch_size)
+    get_run_logger().info(done)
 
 
 @task
-def push(outputs: str) -> str:
-    """Push data, or everything, to DVC's remote; return why that failed, "" if it did not."""
-    return push_versions(ROOT, ["data.dvc"] if outputs == "data" else [])
+def push(outputs: str) -> list[str]:
+    """Push data, or everything, to DVC's remote; return why that failed, nothing if it did not."""
+    problem = push_versions(ROOT, ["data.dvc"] if outputs == "data" else [])
+    return [problem] if problem else []
 
 
 @task
-def prune_old(corpora: list[str], rules: Prune) -> str:
+def prune_old(corpora: list[str], rules: Prune) -> list[str]:
     """Remove old versions and old runs by the rules of block `prune`; return what was removed."""
     removed = prune(ROOT, corpora, rules)
     get_run_logger().info(removed or "there are no old versions to remove")
     get_run_logger().info(remove_old_runs(ROOT, rules.keep_days, dry_run=False))
-    return removed
+    return [removed] if removed else []
 
 
-@flow(name="retrain")
-def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, str] | State[None]:
-    """Retrain the listed corpora (default: those of params.yaml) and return the result of each, in words.
+@contextmanager
+def night(corpora: list[str] | None) -> Iterator[tuple[list[str], Operation, Retraining]]:
+    """Yield the corpora of a retraining, the settings of operation.yaml, and its result, which is reported at the end.
 
-    Only one retraining or `dvc repro` runs at a time. A second retraining waits or is cancelled, by `schedule.overlap`.
-    The lock of a killed process is free at once.
+    An error of the `with` block becomes a failure in the result. The lock of a killed process is free at once, and the
+    next retraining tells of it.
 
-    :param force: True trains even if there is little or no new data.
+    :param corpora: names of corpora; None means those of params.yaml.
+    :raises BusyError: if another retraining runs, and `schedule.overlap` is "refuse".
     """
-    schedule, run_id = load_operation(ROOT / "operation.yaml").schedule, runtime.flow_run.id
+    options, run_id, done = load_operation(ROOT / "operation.yaml"), runtime.flow_run.id, Retraining()
+    schedule = options.schedule
     with alive(ROOT, str(run_id)) if run_id else nullcontext():
         with get_client(sync_client=True) as client:
             for name in mark_dead(ROOT, client):
                 _tell_failure(killed_sentence(name), schedule)
         try:
-            settings = load_settings(ROOT / "params.yaml")
-            names = corpora or list(settings.corpora)
-            if unknown := sorted(set(names) - set(settings.corpora)):
+            known = load_settings(ROOT / "params.yaml").corpora
+            if unknown := sorted(set(corpora or ()) - set(known)):
                 raise Dial2vecError(f"no stages for {', '.join(unknown)}: add them to `corpora` of params.yaml first.")
             with checkout_lock(ROOT, "flow retrain", patience=PATIENCE[schedule.overlap]):
-                done = _retrain(names, settings, schedule, force=force)
-        except BusyError as error:
-            return Cancelled(message=str(error))
+                try:
+                    yield corpora or list(known), options, done
+                    remember(ROOT, done)
+                except Exception as error:
+                    done.corpora.append(CorpusResult("all corpora", failed=sentence(error)))
+        except BusyError:
+            raise
         except Exception as error:
-            _tell_failure(_sentence(error), schedule)
+            _tell_failure(sentence(error), schedule)
             raise
         # Without the lock: a slow server delays nobody else.
         _tell(done, schedule)
-    if done.failed:
-        raise Dial2vecError(done.failed)
-    return {result.corpus: str(result) for result in done.corpora}
 
 
-def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, force: bool) -> Retraining:
-    done = Retraining()
-    try:
-        require_space(ROOT, schedule.min_free_gb)
-        done.arrived(bring_data(corpora, schedule))
-        done.notes += reconcile(ROOT, corpora)
-        key = work_key(ROOT, data_hash(ROOT))
-        before = None if force or done.imported or done.notes else done_before(ROOT, key, corpora)
-        if before is not None:
-            done.corpora, done.before = before.corpora, before.before
-        else:
-            for corpus in corpora:
-                result = CorpusResult(corpus)
-                done.corpora.append(result)
-                _retrain_corpus(corpus, result, force=force)
-        # Even if nothing is new: the last push may have failed.
-        if schedule.push != "nothing" and (problem := push(schedule.push)):
-            done.notes.append(problem)
-        if schedule.embed and not done.failed:
-            embed(settings.corpora[0], schedule.embed)
-        if (
-            not done.failed
-            and load_operation(ROOT / "operation.yaml").prune.nightly
-            and (removed := prune_old(corpora))
-        ):
-            done.notes.append(removed)
-        remember(ROOT, key, done)
-    except Exception as error:
-        done.corpora.append(CorpusResult("all corpora", failed=_sentence(error)))
-    return done
-
-
-def _retrain_corpus(corpus: str, result: CorpusResult, *, force: bool) -> None:
-    """Train one corpus if it is worth it; an error does not stop the other corpora."""
-    try:
-        reason = Reason(True, "it was asked for") if force else decide(corpus)
-        result.why = reason.words
-        if reason.train:
-            require_stages(ROOT)
-            for stage in STAGES:
-                retries = RETRIES.get(stage, 0)
-                run_stage.with_options(name=stage, retries=retries, retry_delay_seconds=10)(stage, corpus)
-            result.trained = True
-        for name in registered_models(ROOT, corpus):
-            result.judged(promote(name), small=name != corpus)
-    except Exception as error:
-        result.failed = _sentence(error)
-
-
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
     """Return an error as one line; the log gets the traceback of unforeseen errors."""
     if isinstance(error, Dial2vecError):
         return str(error)
@@ -238,12 +201,9 @@ def _tell_failure(sentence: str, schedule: Schedule) -> None:
         get_run_logger().warning(problem)
 
 
-def main() -> None:
-    """Retrain now; an error is one sentence."""
-    try:
-        # Before Prefect starts its server, so that a second retraining ends at once with one sentence.
-        with checkout_lock(ROOT, "flow retrain"):
-            start_temporary_server()
-        retrain()
-    except Dial2vecError as error:
-        sys.exit(f"retrain: {error}")
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Return `retrain` or `main` to a `flows/retrain.py` of version 0.2, which imports the flow from here."""
+    if name not in ("retrain", "main"):
+        raise AttributeError(name)
+    flow = runpy.run_path(str(template_path("flows/retrain.py")))["retrain"]
+    return flow if name == "retrain" else lambda: run_now(ROOT, flow)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import time
@@ -11,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 from uuid import UUID
+
+from filelock import lock_descriptor
 
 # Prefect's worker gives the id of the run in this variable.
 STARTED_BY_WORKER = "PREFECT__FLOW_RUN_ID"
@@ -59,8 +60,8 @@ def alive(root: Path, run_id: str) -> Iterator[None]:
 def _locked(path: Path) -> Iterator[TextIO]:
     """Lock a file; another process that finds it unlocked for a moment may remove it, and then it is made again."""
     while True:
-        with path.open("a") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with path.open("a", encoding="ascii") as handle:
+            lock_descriptor(handle.fileno())
             if _is_file_of(path, handle):
                 yield handle
                 return
@@ -76,12 +77,9 @@ def is_alive(root: Path, run_id: str) -> bool:
     """Return whether a process of this machine holds the lock of a flow run."""
     try:
         with (running_folder(root) / run_id).open("a") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return not lock_descriptor(handle.fileno(), blocking=False)
     except FileNotFoundError:
         return False
-    return False
 
 
 def end_scheduled(root: Path, *, patience: float) -> None:

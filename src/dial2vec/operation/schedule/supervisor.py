@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -106,7 +107,7 @@ def supervise(root: Path, schedule: Schedule, port: int, *, now: bool, say: Call
     name, pool = deployment_names(root, shared=bool(remote))
     environment, logs = environment_for(root, address), root / ".prefect" / "logs"
     serve = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
-    work = ("-m", "prefect", "worker", "start", "--pool", pool, "--name", f"{os.uname().nodename} {root.name}")
+    work = ("-m", "prefect", "worker", "start", "--pool", pool, "--name", f"{platform.node()} {root.name}")
     server = Process("Prefect's server", serve, environment, logs / "server.log")
     worker = Process("Prefect's worker", work, environment, logs / "worker.log")
     processes = [worker] if remote else [worker, server]

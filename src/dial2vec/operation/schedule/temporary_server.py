@@ -8,13 +8,17 @@ from __future__ import annotations
 import atexit
 import os
 import subprocess
+import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from prefect.server.api.server import SubprocessASGIServer
 
 from dial2vec.addresses import silence
 from dial2vec.errors import Dial2vecError
+from dial2vec.files import checkout_lock
 from dial2vec.operation.pages import PREFECT_SERVER
 
 # At its first start a server creates its database, which takes long on a busy machine.
@@ -72,3 +76,18 @@ def start_temporary_server() -> None:
     """
     if not os.environ.get(PREFECT_SERVER):
         _Server().start()
+
+
+def run_now(root: Path, flow: Callable[[], object]) -> None:
+    """Run a flow with a temporary server; an error is one sentence, and ends this process.
+
+    :param root: Project folder.
+    """
+    name = getattr(flow, "name", "flow")
+    try:
+        # Locked first, so that a second flow ends at once with one sentence, before Prefect starts its server.
+        with checkout_lock(root, f"flow {name}"):
+            start_temporary_server()
+        flow()
+    except Dial2vecError as error:
+        sys.exit(f"{name}: {error}")

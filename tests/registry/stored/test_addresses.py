@@ -6,8 +6,11 @@ import subprocess
 import sys
 
 import mlflow
+import numpy as np
 import pytest
 
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ModelError
 from dial2vec.registry import store, tracking
 from dial2vec.registry.tracking import local_model, register_training
@@ -84,3 +87,17 @@ def test_the_model_lists_what_it_needs_and_what_it_takes(registered):
         "text": "w1 w2",
     }
     assert not list(model.rglob("__pycache__"))
+
+
+def test_a_students_requirements_name_no_transformer_and_it_runs(registered, dialogue, student_record, monkeypatch):
+    register_training(registered, student_record)
+    folder = local_model("models:/dial2vec-demo-small/2", root=registered)
+    model = next(parent for parent in folder.parents if (parent / "MLmodel").is_file())
+    needed = (model / "requirements.txt").read_text().splitlines()
+    assert [line.split("==")[0] for line in needed] == ["mlflow", "numpy", "tokenizers", "safetensors"]
+    expected = load_encoder(student_record.model).encode(dialogue("d", "a: w1", "b: w2"))
+    assert isinstance(load_encoder(folder), StudentEncoder)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store.store_uri(registered))
+    loaded = mlflow.pyfunc.load_model("models:/dial2vec-demo-small@candidate")
+    turns = [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]
+    np.testing.assert_allclose(loaded.predict([{"turns": turns}])[0], expected, atol=1e-6)

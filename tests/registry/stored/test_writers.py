@@ -7,7 +7,7 @@ import sys
 
 from dial2vec.registry.store import open_store
 
-WRITERS, RUNS, STEPS = 6, 2, 50
+WRITERS, RUNS, STEPS = 4, 2, 50
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ for number in range(int(sys.argv[3])):
 """
 
 
-def test_six_writers_at_once_make_one_store_and_lose_nothing(new_root):
+def test_writers_at_once_make_one_store_and_lose_nothing(new_root):
     command = [sys.executable, "-c", SCRIPT, str(new_root)]
     started = [
         subprocess.Popen([*command, str(writer), str(RUNS), str(STEPS)], stderr=subprocess.PIPE, text=True)

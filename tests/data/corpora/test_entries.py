@@ -1,20 +1,22 @@
 import io
-import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from dial2vec.data.corpora.source_files import entries_of, open_zip
 from dial2vec.errors import CorpusError
-from dial2vec_papers.corpora.json_member import entries
+from tests.data.corpora.archives import zipped
+
+
+def stream(content: str | bytes, *, below: str = "") -> Iterator[tuple[str, Any]]:
+    packed = zipped({"top/data.json": content})
+    with open_zip(io.BytesIO(packed), "corpus.zip", again="Remove the archive and run it again.") as [file]:
+        yield from entries_of(file, below=below)
 
 
 def found(content: str | bytes, *, below: str = "") -> list[tuple[str, Any]]:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("top/data.json", content)
-    with zipfile.ZipFile(packed) as archive:
-        archive.filename = "corpus.zip"
-        return list(entries(archive, archive.infolist()[0], below=below))
+    return list(stream(content, below=below))
 
 
 def test_entries_are_yielded_in_order_repeated_keys_too():
@@ -62,11 +64,7 @@ def test_deep_nesting_raises_nothing_but_a_corpus_error():
 
 
 def test_what_came_before_the_damage_is_yielded():
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("data.json", '{"a": 1, "b": ' + " " * 100_000 + "x")
-    with zipfile.ZipFile(packed) as archive:
-        stream = entries(archive, archive.infolist()[0])
-        assert next(stream) == ("a", 1)
-        with pytest.raises(CorpusError, match="not JSON"):
-            next(stream)
+    entries = stream('{"a": 1, "b": ' + " " * 100_000 + "x")
+    assert next(entries) == ("a", 1)
+    with pytest.raises(CorpusError, match="not JSON"):
+        next(entries)

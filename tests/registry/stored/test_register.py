@@ -150,14 +150,15 @@ def test_a_library_upgrade_does_not_make_a_new_start(registered, make_record, en
     assert register_training(registered, make_record(fingerprint="f2", start_model=upgraded)).start_version == "1"
 
 
-def test_a_moved_checkout_loads_its_models_by_alias(registered, make_record, tmp_path, dialogue, encoders):
+def test_a_moved_checkout_loads_its_models_by_alias(registered, make_record, tmp_path, dialogue, encoders, monkeypatch):
     moved = tmp_path / "moved" / "here"
     moved.parent.mkdir()
     registered.rename(moved)
     folder = local_model("models:/dial2vec-demo@candidate", root=moved)
     assert moved in folder.parents
     expected = load_encoder(encoders / "trained").encode(dialogue("d", "a: w1", "b: w2"))
-    with store.as_default(store.store_uri(moved)):
+    with monkeypatch.context() as patch:
+        patch.setenv("MLFLOW_TRACKING_URI", store.store_uri(moved))
         model = mlflow.pyfunc.load_model("models:/dial2vec-demo@candidate")
         turns = [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]
         assert model.predict([{"turns": turns}])[0] == pytest.approx(expected.tolist(), abs=1e-5)

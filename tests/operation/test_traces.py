@@ -4,13 +4,15 @@ import bz2
 import gzip
 import json
 import lzma
-import re
 import zipfile
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from conversations.dialogue import write_dialogues
-from dial2vec.data.traces import holds, traces_of, without_dialogues, without_label_rows
+from dial2vec.collection.forgetting import ids_in, without_dialogues
+from dial2vec.operation.traces import holds, traces_of
 from tests.conftest import make_dialogue
 
 OTHERS = [make_dialogue("c1", "a: my parcel is late", "b: so sorry to hear that")]
@@ -18,8 +20,8 @@ GONE = make_dialogue("c2", "a: my parcel is <grün> & zerknautscht", "b: so sorr
 
 
 @pytest.fixture
-def traces():
-    return traces_of([GONE], OTHERS)
+def words():
+    return traces_of([GONE], OTHERS)[0]
 
 
 @pytest.mark.parametrize(
@@ -32,57 +34,56 @@ def traces():
         ("my parcel is &lt;grün&gt; &amp; zerknautscht", True),
     ],
 )
-def test_a_file_holds_a_dialogue_by_words_that_no_other_dialogue_has(traces, tmp_path, text, found):
+def test_a_file_holds_a_dialogue_by_words_that_no_other_dialogue_has(words, tmp_path, text, found):
     path = tmp_path / "file"
     path.write_text(text)
-    assert holds(path, traces.words, unread=[]) is found
+    assert holds(path, words) is found
 
 
-def test_packed_files_are_read_within_and_what_cannot_be_read_is_named(traces, tmp_path):
-    for name, opened in (("a.gz", gzip.open), ("a.bz2", bz2.open), ("a.xz", lzma.open)):
-        with opened(tmp_path / name, "wt") as handle:
-            handle.write("zerknautscht")
-    with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("sheet.xml", "<c>zerknautscht</c>")
-    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04zerknautscht")
-    (tmp_path / "cut.xz").write_bytes((tmp_path / "a.xz").read_bytes()[:-20])
-    (tmp_path / "gone").symlink_to("nowhere")
-    unread = []
-    paths = sorted(tmp_path.iterdir())
-    assert [path.name for path in paths if holds(path, re.compile(b"none"), traces.words, unread=unread)] == [
-        "a.bz2",
-        "a.gz",
-        "a.xlsx",
-        "a.xz",
-    ]
-    assert [path.name for path in unread] == ["broken.zip", "cut.xz", "gone"]
-
-
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_files_in_utf_16_are_read_as_text(traces, tmp_path, monkeypatch, encoding):
-    monkeypatch.setattr("dial2vec.data.traces.BLOCK", 7)
-    for text, found in (("my <grün> & zerknautscht!", True), ("a zerknaut", False)):
-        (tmp_path / "export.csv").write_bytes(f"\ufeff{text}".encode(encoding))
-        assert holds(tmp_path / "export.csv", traces.words, unread=[]) is found
+def test_gzip_is_read_within_and_what_cannot_be_searched_is_not_taken_for_free_of_it(words, tmp_path, monkeypatch):
+    monkeypatch.setattr("dial2vec.operation.traces.BLOCK", 7)
+    text = "my <grün> & zerknautscht!"
+    with zipfile.ZipFile(tmp_path / "none.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("sheet.xml", f"<c>{text}</c>")
+    pq.write_table(pa.table({"text": [text]}), tmp_path / "none.parquet", compression="zstd")
+    files = {
+        "held.gz": gzip.compress(text.encode()),
+        "held.txt": text.encode(),
+        "held.npy": b"\0\xff" + text.encode(),
+        "free.txt": "a zerknaut, schön".encode(),
+        "free.npy": bytes(range(256)),
+        "none.bz2": bz2.compress(text.encode()),
+        "none.xz": lzma.compress(text.encode()),
+        "none.gz": gzip.compress(text.encode())[:12],
+        "none.utf16": f"\ufeff{text}".encode("utf-16-le"),
+        "none.cp1251": "моя посылка".encode("cp1251"),
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "none.link").symlink_to("nowhere")
+    expected = {"held": True, "free": False, "none": None}
+    assert {path.name: holds(path, words) for path in tmp_path.iterdir()} == {
+        path.name: expected[path.stem] for path in tmp_path.iterdir()
+    }
 
 
 def test_a_dialogue_without_words_of_its_own_is_known_by_all_its_turns(tmp_path):
     twin = make_dialogue("c3", "b: so sorry to hear that", "a: my parcel is late")
-    traces = traces_of([twin], OTHERS)
+    words, _ = traces_of([twin], OTHERS)
     (tmp_path / "with").write_text(json.dumps(twin.to_record()))
     (tmp_path / "without").write_text(json.dumps(OTHERS[0].to_record()))
-    assert holds(tmp_path / "with", traces.words, unread=[])
-    assert not holds(tmp_path / "without", traces.words, unread=[])
-    assert holds(tmp_path / "with", traces.ids, unread=[])
+    assert holds(tmp_path / "with", words)
+    assert not holds(tmp_path / "without", words)
+    assert ids_in(tmp_path / "with") == {"c3"}
 
 
 def test_a_dialogue_without_words_of_its_own_is_found_in_files_that_escape_no_letters(tmp_path):
     other, twin = make_dialogue("c4", "a: schön", "b: danke"), make_dialogue("c5", "b: danke", "a: schön")
     write_dialogues(tmp_path / "with", [twin])
     write_dialogues(tmp_path / "without", [other])
-    traces = traces_of([twin], [other])
-    assert holds(tmp_path / "with", traces.words, unread=[])
-    assert not holds(tmp_path / "without", traces.words, unread=[])
+    words, _ = traces_of([twin], [other])
+    assert holds(tmp_path / "with", words)
+    assert not holds(tmp_path / "without", words)
 
 
 @pytest.mark.parametrize("name", ["calls.jsonl", "calls.jsonl.gz"])
@@ -98,5 +99,5 @@ def test_other_lines_stay_byte_for_byte(tmp_path, name):
 def test_labels_lose_the_rows(tmp_path):
     path = tmp_path / "labels.csv"
     path.write_text('dialogue_id,label\nc1,"a, b"\nc2,c\n')
-    without_label_rows(path, {"c2"})
+    without_dialogues(path, {"c2"})
     assert path.read_text().splitlines() == ["dialogue_id,label", 'c1,"a, b"']

@@ -4,7 +4,6 @@ import logging
 import os
 import sqlite3
 import time
-from pathlib import Path
 
 import pytest
 
@@ -12,29 +11,20 @@ from dial2vec.errors import ModelError
 from dial2vec.registry.store import one_sentence, open_store
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project without a store; its name has characters that mean something in a URI."""
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    return tmp_path / "my project #1 50%"
-
-
 def test_a_damaged_database_is_one_sentence(root):
-    open_store(root)
     (root / "mlruns" / "mlflow.db").write_bytes(b"not a database at all" * 100)
     with pytest.raises(ModelError, match=r"mlflow.db cannot be used: file is not a database\. .* move the folder"):
         open_store(root)
 
 
-def test_an_empty_database_file_is_made_anew(root):
-    (root / "mlruns").mkdir(parents=True)
-    (root / "mlruns" / "mlflow.db").touch()
-    assert open_store(root).search_experiments()
+def test_an_empty_database_file_is_made_anew(new_root):
+    (new_root / "mlruns").mkdir(parents=True)
+    (new_root / "mlruns" / "mlflow.db").touch()
+    assert open_store(new_root).search_experiments()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_database_is_one_sentence(root):
-    open_store(root)
     (root / "mlruns" / "mlflow.db").chmod(0o400)
     with pytest.raises(ModelError, match="readonly"):
         open_store(root)
