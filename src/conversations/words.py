@@ -17,6 +17,11 @@ def printable(text: str, width: int | None = None) -> str:
     return shown if width is None or len(shown) <= width else f"{shown[: width - 3]}..."
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text of at most `most` characters; one that is cut ends in "…"."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
 def without_halves(text: str) -> str:
     r"""Return a text with "?" for each half of a character (an emoji that was cut in two), which no file can hold.
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError
-from dial2vec.evaluation.report.pictures import COLOURS
+from dial2vec.evaluation.geometry import COLOURS
 
 Kind = Literal["category", "number", "time"]
 # Each colour twice, as disc and as ring in another shade; more groups cannot be told apart.

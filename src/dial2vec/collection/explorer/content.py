@@ -20,7 +20,7 @@ from dial2vec.collection.explorer.meaning import packed_meaning
 from dial2vec.collection.explorer.naming import names_on_map
 from dial2vec.collection.explorer.packing import packed_column, packed_dialogues
 from dial2vec.collection.explorer.reading import ReaderContent
-from dial2vec.evaluation.report.excerpts import excerpt
+from dial2vec.evaluation.excerpts import excerpt
 
 SIMILAR = 10
 OPENING_TURNS, OPENING_CHARACTERS, QUOTED_CHARACTERS = 2, 90, 400

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
+from conversations.words import cut
 from dial2vec.collection.changes.overview import in_words, standing_out
 from dial2vec.collection.clustering.clusters import Stored, read_stored
 from dial2vec.collection.clustering.decided import renamed_ids
@@ -194,7 +195,9 @@ class _Page:
             turns, own = self.read[row].turns, speaking_scores(self.read[row], terms)
             scores.append(max(own))
             place = own.index(scores[-1])
-            quotes.append({"row": row, "turn": place, "speaker": turns[place].speaker, "text": _cut(turns[place].text)})
+            quotes.append(
+                {"row": row, "turn": place, "speaker": turns[place].speaker, "text": cut(turns[place].text, CHARACTERS)}
+            )
         return quotes, scores.index(max(scores))
 
 
@@ -288,7 +291,3 @@ def _share(size: int, page: _Page) -> float:
 
 def _texts(terms: Sequence[Term]) -> list[str]:
     return [term.text for term in terms[:TERMS]]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= CHARACTERS else text[: CHARACTERS - 1].rstrip() + "…"

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from conversations.files import atomic_path
 from conversations.progress import counted
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
-from dial2vec.collection.explorer.projection import Placing, Points, aligned, lay_out_many
+from dial2vec.collection.explorer.placing import Placing
 from dial2vec.collection.explorer.start import read_by_start
 from dial2vec.errors import ArtifactError
+from dial2vec.evaluation.geometry import Points, lay_out, turned_like
 from dial2vec.files import folder_lock
 
 SEED = 42
@@ -111,13 +112,24 @@ def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Collect
     fitted = sampled(n, MOST_FITTED, seed)
     known = np.asarray(units[fitted])
     points = np.zeros((n, 2), dtype=np.float32)
-    points[fitted] = lay_out_many(known, seed=seed, progress=progress)
+    points[fitted] = lay_out(known, seed=seed, progress=progress).points
     placing = Placing(known, points[fitted])
     rest = np.setdiff1d(np.arange(n), fitted)
     blocks = np.split(rest, range(BLOCK, len(rest), BLOCK))
     for rows in counted(blocks, "blocks") if progress else blocks:
         points[rows] = placing.place(units[rows])
     return CollectionMap(points, fitted)
+
+
+def aligned(points: Points, other: Points) -> Points:
+    """Turn, mirror and scale a map to match another map of the same dialogues; float32 [n, 2].
+
+    The remaining differences come from the encoders.
+    """
+    centre = other.mean(axis=0)
+    turned = turned_like(points, other)
+    own, target = np.linalg.norm(turned), np.linalg.norm(other - centre)
+    return (turned * (target / own if own else 1) + centre).astype(np.float32)
 
 
 def _read(path: Path, collection: CollectionFolder) -> CollectionMap:
