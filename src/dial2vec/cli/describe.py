@@ -47,10 +47,10 @@ def describe(
     """
     from tqdm.auto import tqdm
 
+    from conversations.masking import Masks
     from conversations.redaction import COUNTRIES
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.describing.describing import describe_groups, estimate, questions_of
-    from dial2vec.project.import_export import Masks
 
     if unmasked and (names or countries):
         raise Dial2vecError(

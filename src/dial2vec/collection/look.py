@@ -17,6 +17,7 @@ from conversations.dialogue import read_dialogues
 from conversations.files import read_json, write_json
 from conversations.formats.formats import stem
 from conversations.loading import holds_dialogues
+from conversations.masking import Masks, join_and_mask
 from conversations.options import Options
 from conversations.progress import moving, waiting
 from conversations.reading import read_export
@@ -32,7 +33,6 @@ from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
-from dial2vec.project.import_export import Masks, join_and_mask
 
 # Hidden, because a new collection must be in an otherwise empty folder.
 OWN = ".look"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.files import read_json, write_json
+from conversations.masking import Masks
 from conversations.redaction import Redactor
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters
 from dial2vec.collection.clustering.partition import Vectors
@@ -28,7 +29,6 @@ from dial2vec.config import LanguageModel
 from dial2vec.data.terms import Term
 from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.files import folder_lock
-from dial2vec.project.import_export import Masks
 
 FORMAT = 1
 # Terms of a group in a question, and dialogues of a group that are compared to find typical ones.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.files import atomic_path, write_json
+from conversations.masking import Masks
 from conversations.options import Options
 from conversations.writing import LONGEST_NAME
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
