@@ -7,6 +7,7 @@ from shlex import quote
 
 import click
 
+from dial2vec.cli.filters import WHERE
 from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
 
@@ -21,12 +22,7 @@ from dial2vec.errors import Dial2vecError
 @click.option("--before", metavar="DATE", help="Start of the second of two periods to compare; default: a late one.")
 @click.option("--since", metavar="DATE", help="Count no dialogues before this date.")
 @click.option("--until", metavar="DATE", help="Count only dialogues before this date.")
-@click.option(
-    "--where",
-    multiple=True,
-    metavar="CONDITION",
-    help='Count only dialogues with this metadata, such as "channel == phone"; may be repeated.',
-)
+@WHERE
 def report(
     folder: Path,
     output: Path | None,
