@@ -100,15 +100,13 @@ def compare(
     Groups that grew, shrank, are new or gone; metadata and terms that changed; and dialogues that show it. A second
     collection has the same encoder; its dialogues go to the groups of the first.
     """
-    from tqdm.auto import tqdm
-
-    from conversations.progress import moving
+    from conversations.progress import bar_to
     from dial2vec.collection.changes import compare_groups
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.filters import Filters
 
     first, second = CollectionFolder(folder), None if other is None else CollectionFolder(other)
-    with moving(tqdm(desc="dialogues read", unit="", disable=None, leave=False)) as bar:
+    with bar_to(None, "dialogues read", unit="") as bar:
         changes = compare_groups(
             first,
             second,

@@ -45,9 +45,7 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
     """
     if undo and (k is not None or from_scratch):
         raise Dial2vecError("found --undo with --k or --anew; expected one of them. --undo brings old clusters back.")
-    from tqdm.auto import tqdm
-
-    from conversations.progress import moving
+    from conversations.progress import bar_to
     from dial2vec.collection.clustering.clustering import cluster as cluster_collection
     from dial2vec.collection.clustering.clustering import clustering_steps, restore_clusters
     from dial2vec.collection.collection_folder import CollectionFolder
@@ -56,7 +54,7 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
     if undo:
         clusters = restore_clusters(collection)
     else:
-        with moving(tqdm(total=clustering_steps(), desc="groups", disable=None, leave=False)) as bar:
+        with bar_to(clustering_steps(), "groups") as bar:
             clusters = cluster_collection(collection, k=k, seed=seed, from_scratch=from_scratch, done=bar.update)
     if as_json:
         record = json.loads((folder / "clusters" / "clusters.json").read_text(encoding="utf-8"))

@@ -40,16 +40,14 @@ def report(
     """
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise Dial2vecError(f"{output} does not end in .html; expected an .html file. Rename it.")
-    from tqdm.auto import tqdm
-
-    from conversations.progress import moving
+    from conversations.progress import bar_to
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.summary import Scope, write_summary
 
     collection = CollectionFolder(folder)
     path = output or Path(f"{folder.resolve().name}.html")
     sheet = path.with_suffix(".pdf") if pdf else None
-    with moving(tqdm(desc="dialogues read", unit="", disable=None, leave=False)) as bar:
+    with bar_to(None, "dialogues read", unit="") as bar:
         summary = write_summary(
             path, collection, Scope(before, since, until, where), pdf=sheet, paper=paper, done=bar.update
         )

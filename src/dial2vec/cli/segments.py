@@ -34,9 +34,7 @@ def segments(folder: Path, dialogue_id: str | None, seed: int, as_json: bool) ->
     dialogue is cut is learnt from the collection itself, without labels. Writes into FOLDER/segments: segments.parquet,
     segments.csv, and topics.json.
     """
-    from tqdm.auto import tqdm
-
-    from conversations.progress import moving
+    from conversations.progress import bar_to
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.turns import complete_turns
     from dial2vec.collection.segments import find_segments
@@ -47,7 +45,7 @@ def segments(folder: Path, dialogue_id: str | None, seed: int, as_json: bool) ->
         _show_dialogue(collection, dialogue_id, as_json=as_json)
         return
     complete_turns(collection, progress=True)
-    with moving(tqdm(total=segment_steps(collection), desc="segments", disable=None, leave=False)) as bar:
+    with bar_to(segment_steps(collection), "segments") as bar:
         result = find_segments(collection, seed=seed, done=bar.update)
     if as_json:
         click.echo((folder / "segments" / "topics.json").read_text(encoding="utf-8").rstrip())

@@ -22,7 +22,7 @@ from conversations.masking import Masks
 from conversations.redaction import Redactor
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters
 from dial2vec.collection.clustering.partition import Vectors
-from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
 from dial2vec.collection.describing.chat import AnswerError, ModelAnswer, RefusedError, ask
 from dial2vec.collection.describing.naming import ANSWER_TOKENS, Naming, Question, question_text, read_naming
 from dial2vec.config import LanguageModel
@@ -93,14 +93,10 @@ def read_descriptions(collection: CollectionFolder) -> dict[str, Any] | None:
     path = folder_of_descriptions(collection) / "descriptions.json"
     if not path.is_file():
         return None
-    try:
+    mend = f"Delete it, and run `dial2vec describe {collection.folder}`."
+    with readable(path, f"; expected descriptions of groups. {mend}"):
         record: dict[str, Any] = read_json(path)
         fits = record["format"] == FORMAT and record["fingerprint"] == collection.manifest.fingerprint
-    except (ArtifactError, KeyError, TypeError) as error:
-        raise ArtifactError(
-            f"{path} cannot be read ({error}); expected descriptions of groups. Delete it, and run `dial2vec describe "
-            f"{collection.folder}`."
-        ) from error
     return record if fits else None
 
 

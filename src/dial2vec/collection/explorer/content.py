@@ -52,15 +52,8 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
             for title, name, drawn in shown
         ],
         "colourings": [
-            {
-                "title": way.title,
-                "kind": way.kind,
-                "names": way.names,
-                "counts": way.counts,
-                "colours": way.colours,
-                "marks": way.marks,
-                "codes": base64_of(way.codes),
-            }
+            {name: getattr(way, name) for name in ("title", "kind", "names", "counts", "colours", "marks")}
+            | {"codes": base64_of(way.codes)}
             for way in ways
         ],
         "details": [_coded(way.groups) for way in ways if way.groups],

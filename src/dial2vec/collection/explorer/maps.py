@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from conversations.files import atomic_path
 from conversations.progress import counted
-from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
 from dial2vec.collection.explorer.placing import Placing
 from dial2vec.collection.explorer.start import read_by_start
 from dial2vec.errors import ArtifactError
@@ -133,11 +132,8 @@ def aligned(points: Points, other: Points) -> Points:
 
 
 def _read(path: Path, collection: CollectionFolder) -> CollectionMap:
-    try:
-        with np.load(path) as kept:
-            points, fitted, content = kept["points"], kept["fitted"], str(kept["content"])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise ArtifactError(f"{path} cannot be read ({error}). Make a new map: --anew.") from error
+    with readable(path, ". Make a new map: --anew."), np.load(path) as kept:
+        points, fitted, content = kept["points"], kept["fitted"], str(kept["content"])
     if len(points) > len(collection) or _content(collection, len(points)) != content:
         raise ArtifactError(
             f"{path} is a map of other dialogues than those of {collection.folder}. Make a new map: --anew."
