@@ -12,41 +12,33 @@ import gc  # noqa: E402
 gc.disable()
 
 import sys  # noqa: E402
-from collections.abc import Callable, Iterator  # noqa: E402
+from collections.abc import Callable, Generator, Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
 
+import services  # noqa: E402
 from dial2vec.dialogue import Dialogue, Turn  # noqa: E402
 
 WORDS = [f"w{i}" for i in range(40)]
-# Files of 20 s and more, begun first: else one process has such a file left when the others have ended.
-LONG = (
-    "pipeline/test_dvc.py",
-    "collection/embedding/test_on_ray.py",
-    "pipeline/test_joint_dvc.py",
-    "pipeline/test_stages.py",
-    "research/tables/test_grid.py",
-    "pipeline/test_train.py",
-    "registry/test_by_hand.py",
-    "training/test_loop.py",
-    "test_notebooks.py",
-    "training/test_processes.py",
-    "test_docs.py",
-    "pipeline/test_dvc_commands.py",
-    "registry/test_writers.py",
-    "data/workers/test_cluster.py",
-    "collection/search/test_in_parts.py",
-    "operation/test_old_runs.py",
-    "test_accessibility.py",
-    "security/test_nothing_leaves.py",
-    "security/test_other_origin.py",
-)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {Path(__file__).parent / name: at for at, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    """Begin with the files that start services, the long ones: else one process has such a file left at the end."""
+    long = {item.path for item in items if item.get_closest_marker("services")}
+    items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with services.only(services.services_of(item)):
+        return (yield)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for service in services.services_of(item):
+        if not services.is_installed(service):
+            pytest.skip(f"no {service} here")
 
 
 def pytest_collection_finish() -> None:

@@ -28,10 +28,10 @@ from evaluation.report.test_report import make_report
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from accessibility import axe_findings, keyboard_findings, overhang, sideways
-from browser import CHROMIUM, DESKTOP, PHONE, Page, browser
+from browser import DESKTOP, PHONE, Page, browser
 from explorer_page import PHONE_STATES, STATES, open_explorer, show
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the pages in")
+pytestmark = pytest.mark.services("chromium")
 SCREENS = {"desktop": (DESKTOP, False), "phone": (PHONE, True)}
 QUESTION = "w21 w22"
 

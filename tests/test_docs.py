@@ -17,7 +17,7 @@ from dial2vec.cli import main
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from browser import CHROMIUM, browser
+from browser import browser
 
 ROOT = Path(__file__).parents[1]
 ROOT_PAGES = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "CHANGELOG")]
@@ -112,6 +112,7 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.services("mkdocs")
 def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_no_network(site):
     assert (site / "curves.html").is_file()
     for page in site.glob("*.html"):
@@ -123,7 +124,7 @@ def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_
                 assert (page.parent / path).exists(), f"{page.name}: {link}"
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the manual in")
+@pytest.mark.services("chromium", "mkdocs")
 def test_the_search_of_the_manual_works_from_the_disk_and_nothing_asks_the_network(site, tmp_path):
     with browser(tmp_path / "profile") as page:
         for name in ("index", "look", "reference", "log", "curves"):

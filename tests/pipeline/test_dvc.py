@@ -22,6 +22,8 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.pipeline.dvc import STAGES, dvc, ensure_data, push, targets
 from dial2vec.registry.store import open_store
 
+pytestmark = pytest.mark.services("dvc")
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -18,6 +18,8 @@ from dial2vec.files import write_json
 from dial2vec.pipeline.dvc import dvc_status, push
 from dial2vec.pipeline.project import make_project
 
+pytestmark = pytest.mark.services("dvc")
+
 ROOT = Path(__file__).parents[2]
 # The code of the stage: it notes which Python has run it, and needs this package.
 STAGE = """\

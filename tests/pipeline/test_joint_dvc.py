@@ -6,11 +6,14 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from dial2vec.files import read_json
 from dial2vec.pipeline.dvc import ensure_data
 from pipeline.test_dvc import ROOT, call, changed, write_corpus
+
+pytestmark = pytest.mark.services("dvc")
 
 NAME = "calls+chats"
 

@@ -352,6 +352,7 @@ def test_a_stage_is_a_command_that_says_what_it_did_and_how_long_it_took(project
     assert read_json(Artifacts(project, "calls").seconds("validate")) > 0
 
 
+@pytest.mark.services("torch")
 def test_training_by_two_processes_leaves_what_training_by_one_does(project):
     run(project, validate, prepare, sample)
     command = [sys.executable, "-m", "dial2vec.pipeline.train", "calls"]
@@ -366,6 +367,7 @@ def test_training_by_two_processes_leaves_what_training_by_one_does(project):
     assert by_two == [(one.name, one.step) for one in read_candidates(artifacts.candidates)]
 
 
+@pytest.mark.services("torch")
 def test_a_process_that_fails_ends_the_others_and_the_stage_with_a_sentence(capfd):
     with pytest.raises(Dial2vecError, match="one of 2 processes failed; its reason is above"):
         stage._launch("dial2vec.there_is_no_such_stage", "calls", 2)

@@ -29,9 +29,9 @@ from test_accessibility import files as files
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from browser import CHROMIUM, Page, browser
+from browser import Page, browser
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the pages in")
+pytestmark = pytest.mark.services("chromium", "mlflow", "prefect")
 # A page that asks nobody. It has a field, because Chromium asks its maker about the fields of a served page.
 EMPTY = "<!doctype html><title>Empty</title><input name=search>"
 # A server makes its database first, which takes minutes on a busy machine.

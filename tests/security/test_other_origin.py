@@ -26,7 +26,7 @@ import uvicorn
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from browser import CHROMIUM, Page, browser
+from browser import Page, browser
 
 from collection.explorer.conftest import EVIL, collection, encoder, grow
 from dial2vec.addresses import address_of, listen, silence
@@ -37,7 +37,7 @@ from operation.serving.conftest import served
 from registry.conftest import encoders, record, registered_store
 
 __all__ = ["collection", "encoder", "encoders", "grow", "record", "registered_store", "served"]
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+pytestmark = pytest.mark.services("chromium", "mlflow", "prefect")
 OTHER_NAME = "other.example"
 DIALOGUE = json.dumps({"inputs": [{"turns": [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]}]})
 # What is worth reading or changing at each server: method, path, body.

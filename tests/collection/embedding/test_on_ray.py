@@ -29,6 +29,8 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import Dial2vecError
 
 pytest.importorskip("ray")
+
+pytestmark = pytest.mark.services("ray")
 DRIVER = """
 import sys
 from pathlib import Path

@@ -16,12 +16,12 @@ from dial2vec.dialogue import read_dialogues
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
-from browser import CHROMIUM, PHONE, Page, browser
+from browser import PHONE, Page, browser
 
 from .conftest import EVIL, served_and_static
 from .test_maps import other as other
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+pytestmark = pytest.mark.services("chromium")
 READY = "document.querySelector('.opening')?.textContent"
 SAYS = "document.getElementById('says').textContent"
 

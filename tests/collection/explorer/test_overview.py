@@ -20,11 +20,11 @@ from dial2vec.data.terms import Term
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
-from browser import CHROMIUM, PHONE, Page, browser
+from browser import PHONE, Page, browser
 
 from .conftest import EVIL
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+pytestmark = pytest.mark.services("chromium")
 STATE = "JSON.stringify(explorer.state.topic)"
 NAMES = "[...document.querySelectorAll('#topics .line button > span:first-child')].map((one) => one.textContent)"
 SHARES = "[...document.querySelectorAll('#topics .share')].map((one) => one.textContent)"

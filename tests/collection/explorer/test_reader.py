@@ -22,12 +22,12 @@ from .test_reading import write_segments
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
-from browser import CHROMIUM, PHONE, Page, browser
+from browser import PHONE, Page, browser
 
 DOCUMENT = "const document = { createElement: (tag) => ({ tag }), createTextNode: (text) => ({ textContent: text }) };"
 EVIL = "<img src=x onerror=alert(1)>"
 HITS = "{ rows: [2, 0], turns: [[1, 0], [0]], way: 'themes', close: true, notes: ['0.91', '0.80'] }"
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+needs_chromium = pytest.mark.services("chromium")
 
 
 @pytest.fixture(scope="module")

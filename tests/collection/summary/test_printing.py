@@ -16,7 +16,7 @@ from .test_summary_page import sheet
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
-from browser import CHROMIUM, browser
+from browser import browser
 
 LONG = "a long name of a group with many words in it that never ends"
 
@@ -72,7 +72,7 @@ def test_a_browser_that_does_not_print_is_reported_and_the_old_file_stays(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "calls.pdf"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to print with")
+@pytest.mark.services("chromium")
 @pytest.mark.parametrize("paper", ["A4", "Letter"])
 @pytest.mark.parametrize(("areas", "rows"), [(1, 14), (3, 14), (4, 25), (6, 25), (8, 25)])
 def test_the_fullest_sheets_fit_on_one_page(tmp_path, areas, rows, paper):
@@ -81,7 +81,7 @@ def test_the_fullest_sheets_fit_on_one_page(tmp_path, areas, rows, paper):
     assert len(re.findall(rb"/Type /Page\b", (tmp_path / "calls.pdf").read_bytes())) == 1
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+@pytest.mark.services("chromium")
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (768, True), (390, False)])
 def test_the_page_fits_every_screen_and_loads_only_itself(tmp_path, width, dark):
     path = tmp_path / "calls.html"

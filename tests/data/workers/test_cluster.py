@@ -21,6 +21,8 @@ from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.validate import validate
 from pipeline.test_stages import project, run
 
+pytestmark = pytest.mark.services("ray")
+
 __all__ = ["project"]
 
 ray = pytest.importorskip("ray")
