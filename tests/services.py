@@ -11,12 +11,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-# The words of a command that starts it: a program, a module after `-m`, or an application.
+# What starts it: a program, or what follows `-m` or `--factory`.
 SERVICES = {
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
     "dvc": ("dvc",),
@@ -24,6 +25,7 @@ SERVICES = {
     "mlflow": ("mlflow",),
     "nbclient": ("ipykernel_launcher",),
     "prefect": ("prefect", "prefect.server.api.server:create_app"),
+    "pyspark": ("spark-submit",),
     "ray": ("gcs_server", "raylet"),
     "torch": ("torch.distributed.run", "torchrun"),
 }
@@ -50,9 +52,10 @@ def only(allowed: set[str]) -> Iterator[None]:
     start = subprocess.Popen.__init__
 
     def checked(self: subprocess.Popen[Any], args: str | Sequence[Any], *rest: Any, **options: Any) -> None:
-        words = {Path(str(word)).name for word in (args.split() if isinstance(args, str) else args)}
+        words = args.split() if isinstance(args, str) else [str(word) for word in args]
+        started = {Path(words[0]).name, *(word for option, word in pairwise(words) if option in ("-m", "--factory"))}
         for service in SERVICES.keys() - allowed:
-            if not words.isdisjoint(SERVICES[service]):
+            if not started.isdisjoint(SERVICES[service]):
                 pytest.fail(f'this test starts {service}, so it needs @pytest.mark.services("{service}")')
         start(self, args, *rest, **options)
 

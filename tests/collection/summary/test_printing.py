@@ -26,7 +26,7 @@ def program(tmp_path, monkeypatch):
     """Put a program in the place of the browser; the last two words are the PDF and the page."""
 
     def write(script: str) -> None:
-        path = tmp_path / "bin" / "chromium"
+        path = tmp_path / "bin" / "microsoft-edge"
         path.parent.mkdir()
         path.write_text(f"#!{sys.executable}\nimport sys, time, pathlib\n{script}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
