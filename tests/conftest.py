@@ -11,11 +11,13 @@ import gc  # noqa: E402
 # Until all test files are imported (pytest_collection_finish): a third of the time of their imports.
 gc.disable()
 
+import os  # noqa: E402
 import sys  # noqa: E402
 from collections.abc import Callable, Generator, Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
+from filelock import FileLock  # noqa: E402
 
 import services  # noqa: E402
 from dial2vec.dialogue import Dialogue, Turn  # noqa: E402
@@ -78,6 +80,25 @@ def make_dialogue(dialogue_id: str, *lines: str, labels: tuple[str, ...] = ()) -
 @pytest.fixture
 def dialogue() -> Callable[..., Dialogue]:
     return make_dialogue
+
+
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Return a folder that one process of the session makes; the others wait for it. Tests copy it, or only read it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        with FileLock(shared / f"{name}.lock"):
+            if not (shared / f"{name}.made").exists():
+                make(shared / name)
+                (shared / f"{name}.made").touch()
+        return shared / name
+
+    return made
 
 
 @pytest.fixture(scope="session")

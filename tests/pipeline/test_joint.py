@@ -18,14 +18,10 @@ from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
-from dial2vec.pipeline.sample import sample
-from dial2vec.pipeline.select import select
-from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
+from pipeline.projects import TO_THE_FIGURES, change, run
 
-STAGES = (validate, prepare, sample, train_encoder, select, evaluate)
 NAME = "calls+chats"
 
 
@@ -59,17 +55,6 @@ def project(tmp_path: Path, tiny_folder: str) -> Path:
     return tmp_path
 
 
-def change(project: Path, block: str, **values: object) -> None:
-    params = yaml.safe_load((project / "params.yaml").read_text())
-    params[block] = params.get(block, {}) | values
-    (project / "params.yaml").write_text(yaml.safe_dump(params))
-
-
-def run(project: Path, *stages, corpus: str = NAME) -> tuple[Artifacts, list[str]]:
-    artifacts, settings = Artifacts(project, corpus), load_settings(project / "params.yaml")
-    return artifacts, [stage(artifacts, settings) for stage in stages]
-
-
 def splits(artifacts: Artifacts) -> dict[str, set[str]]:
     return {
         name: {dialogue.dialogue_id for dialogue in read_dialogues(artifacts.split(name), may_be_empty=True)}
@@ -78,7 +63,7 @@ def splits(artifacts: Artifacts) -> dict[str, set[str]]:
 
 
 def test_two_corpora_train_one_encoder_that_is_measured_on_each_and_on_both(project: Path):
-    artifacts, said = run(project, *STAGES)
+    artifacts, said = run(project, *TO_THE_FIGURES, corpus=NAME)
     assert artifacts.metrics == project / "artifacts" / NAME / "metrics.json"
     assert said[0].startswith("120 dialogues, 600 turns")
     metrics = read_json(artifacts.metrics)
@@ -99,7 +84,7 @@ def test_two_corpora_train_one_encoder_that_is_measured_on_each_and_on_both(proj
 
 
 def test_each_corpus_is_divided_as_alone(project: Path):
-    together = splits(run(project, validate, prepare)[0])
+    together = splits(run(project, validate, prepare, corpus=NAME)[0])
     for name in ("calls", "chats"):
         alone = splits(run(project, validate, prepare, corpus=name)[0])
         for split, ids in alone.items():
@@ -117,7 +102,7 @@ def test_copies_between_corpora_leave_train_so_that_no_dialogue_is_trained_and_t
     with (project / "data" / "chats" / "export.jsonl").open("a") as handle:
         handle.writelines(f"\n{json.dumps(copy)}" for copy in copies)
     change(project, "validate", max_duplicate_share=1.0)
-    artifacts, said = run(project, validate, prepare)
+    artifacts, said = run(project, validate, prepare, corpus=NAME)
     together = splits(artifacts)
     assert {f"calls/{name}" for name in calls["test"]} <= together["test"]
     assert not [name for name in together["train"] | together["dev"] if "copy-" in name]
@@ -132,9 +117,9 @@ def test_copies_between_corpora_leave_train_so_that_no_dialogue_is_trained_and_t
     ("shares", "sizes"), [([], (49, 26)), (["equal"], (26, 26)), (["calls=0.5"], (25, 26)), (["chats=.1"], (49, 3))]
 )
 def test_shares_limit_the_training_dialogues_of_each_corpus_only(project: Path, shares: list[str], sizes: tuple):
-    whole = splits(run(project, validate, prepare)[0])
+    whole = splits(run(project, validate, prepare, corpus=NAME)[0])
     change(project, "prepare", shares=shares)
-    artifacts, _ = run(project, prepare)
+    artifacts, _ = run(project, prepare, corpus=NAME)
     part = splits(artifacts)
     counts = Counter(map(part_of, part["train"]))
     assert (counts["calls"], counts["chats"]) == sizes
@@ -149,4 +134,4 @@ def test_too_many_broken_records_of_a_small_corpus_stop_the_run(project: Path):
     write(project / "data" / "calls", 400, first=0)
     write(project / "data" / "chats", 40, first=50, broken=6)
     with pytest.raises(ValidationError, match="6 of 46 records of chats are quarantined, the first because"):
-        run(project, validate)
+        run(project, validate, corpus=NAME)

@@ -198,6 +198,7 @@ def test_a_champion_that_moved_while_the_candidate_was_measured_is_not_overruled
         promote(project, "demo", MARGINS, rescore=rescore)
 
 
+@pytest.mark.services("mlflow")
 def test_cleaning_up_mlflow_leaves_registered_files_alone(registered):
     client = open_store(registered)
     for one in client.search_logged_models([client.get_experiment_by_name("dial2vec-demo").experiment_id]):

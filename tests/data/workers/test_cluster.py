@@ -19,11 +19,10 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import read_json
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.validate import validate
-from pipeline.test_stages import project, run
+from pipeline.conftest import project as project
+from pipeline.projects import run
 
 pytestmark = pytest.mark.services("ray")
-
-__all__ = ["project"]
 
 ray = pytest.importorskip("ray")
 
