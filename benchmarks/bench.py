@@ -15,8 +15,9 @@ from pathlib import Path
 from study import names_or_all
 from timing import machine
 
+from conversations.files import atomic_path
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import atomic_path, find_root
+from dial2vec.files import find_root
 
 COMMANDS = {
     "speed": ["speed.py", "--repeats", "3"],

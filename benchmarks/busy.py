@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/busy.py --others 0 1 2 4
 
 Each other process multiplies matrices in one thread. Two threads that share a step wait for the slower one, so that all
-threads can be slower than one; `dial2vec.encoder.threads` takes as many as cores are free. Ways take turns; a row is
+threads can be slower than one; `encoder.cpu.threads` takes as many as cores are free. Ways take turns; a row is
 the median of the runs, with the lowest and the highest.
 """
 
@@ -22,7 +22,8 @@ from timing import Figure, machine
 
 from dial2vec import telemetry
 from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.encoder import DialogueEncoder, threads
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.cpu import threads
 
 ENCODER, DIALOGUES = "all-MiniLM-L6-v2", 600
 OTHER = "import torch; torch.set_num_threads(1); a = torch.randn(1500, 1500)\nwhile True: a @ a"

@@ -26,12 +26,12 @@ import numpy as np
 import pyarrow as pa
 from groups import dialogues_of
 
+from conversations.dialogue import Dialogue, write_dialogues
 from dial2vec.collection.adding import add
 from dial2vec.collection.changes import compare_groups
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.dialogue import Dialogue, write_dialogues
 from dial2vec.encoder.loading import load_encoder
 
 GROWS, NEW = "Buses_3", "Banks_2"

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from study import add_row, is_known, read_rows, run_study, table_of_ways
 from torch import Tensor
 
+from conversations.dialogue import Dialogue, read_dialogues
 from dial2vec.config import Settings, Train
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer
 from dial2vec.evaluation import TASKS

@@ -20,8 +20,8 @@ import numpy as np
 from groups import dialogues_of
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.collection.search.contrast import without
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 

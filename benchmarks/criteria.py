@@ -26,9 +26,9 @@ from label_free import lexical_neighbours, measure_all
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from conversations.dialogue import Dialogue, read_dialogues
 from dial2vec import telemetry
 from dial2vec.config import Settings
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.evaluation import TASKS

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from figures import tables
 
-from dial2vec.files import atomic_path
+from conversations.files import atomic_path
 
 STYLE = """svg { --page: #ffffff; --ink: #1c2024; --soft: #57606a; --floor: #f3f5f7; --line: #cfd6dd;
   --first: #d6e8ff; --second: #ffe8cc; --data: #d8f3df; }
@@ -246,7 +246,7 @@ def papers() -> Diagram:
             "intent-augmentation-paper",
         ),
     )
-    for place, title in ((104, "the paper trains"), (337, "module in training/"), (571, "dial2vec preset")):
+    for place, title in ((104, "the paper trains"), (337, "module in training/"), (571, "dial2vec papers preset")):
         found.text(place, 24, title, kind="name")
     for place, (name, trains, module, preset) in enumerate(rows):
         y = 36 + place * 58

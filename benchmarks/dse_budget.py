@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/dse_budget.py sgd self_dialogue --seconds 60          # how long the whole would take
     .venv/bin/python benchmarks/dse_budget.py sgd self_dialogue --output artifacts/dse
     .venv/bin/python benchmarks/dse_budget.py sgd self_dialogue --pairs 64000 --epochs 1 --output artifacts/part
-    .venv/bin/dial2vec evaluate --model artifacts/dse/model --intents FOLDER --corpus sgd
+    .venv/bin/dial2vec papers evaluate --model artifacts/dse/model --intents FOLDER --corpus sgd
 
 Needs the train splits of the corpora (`make run` with them in `corpora`, or `dvc repro` of stage prepare). It trains
 the encoder of params.yaml by the preset dse-paper on the pairs of all corpora together, mixed, with the batch of
@@ -24,18 +24,18 @@ from pathlib import Path
 
 import numpy as np
 
+from conversations.dialogue import Dialogue, read_dialogues
 from dial2vec import telemetry
 from dial2vec.config import Settings
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import code_hash, find_root
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.presets import with_preset
 from dial2vec.training.methods import METHODS
 from dial2vec.training.methods.dse import consecutive_pairs
 from dial2vec.training.negatives import Samples
 from dial2vec.training.plan import Given, Plan, carry_out
+from dial2vec_papers.presets import with_preset
 
 # Steps with which the speed is first guessed, and the most that are timed.
 WARM_STEPS, MOST_STEPS = 3, 2000

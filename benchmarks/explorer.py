@@ -31,11 +31,11 @@ from explorer_page import open_explorer, read, rest, search, set_state
 from scratch import ROOT, serving
 from synthetic import made_up_collection, write_map
 
+from conversations.dialogue import write_dialogues
 from dial2vec.collection import Collection, add
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.projection import Placing, lay_out_many
 from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
 
 MOVES = 120

@@ -34,7 +34,7 @@ from dial2vec.collection.facets.facets import described
 from dial2vec.collection.facets.likeness import FITTED, Level, Likeness, likeness, probabilities, scores_of
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
-from dial2vec.research.tasks.intents import read_intents
+from dial2vec_papers.tasks.intents import read_intents
 
 ENCODER = "all-MiniLM-L6-v2"
 INTENTS = ("clinc150", "bank77", "hwu64")

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from scratch import ROOT
 
+from conversations.files import atomic_path
 from dial2vec.data.stats import PUBLISHED
 from dial2vec.evaluation.report.pictures import COLOURS
-from dial2vec.files import atomic_path
-from dial2vec.research.tables.charts import draw_methods, draw_results
+from dial2vec_papers.tables.charts import draw_methods, draw_results
 
 DPI = 110
 GREY = "#6b7680"

@@ -23,11 +23,11 @@ import numpy as np
 from groups import dialogues_of
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search import Search
 from dial2vec.collection.search.words import bm25_words
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.training.augmentation.perturbations import delete_words, use_synonyms

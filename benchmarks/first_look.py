@@ -28,9 +28,9 @@ from browser import browser
 from explorer import fresh
 from explorer_page import open_explorer
 
+from conversations.dialogue import Dialogue
 from dial2vec.data.corpora.demo import write_demo
 from dial2vec.data.corpora.transcripts import Transcripts
-from dial2vec.dialogue import Dialogue
 from dial2vec.files import find_root
 
 ROOT = find_root(Path(__file__).parent)

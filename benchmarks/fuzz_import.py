@@ -23,11 +23,11 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.reading import read_export
-from dial2vec.data.importing.redaction import Redactor, redact
-from dial2vec.data.importing.summary import import_summary
-from dial2vec.dialogue import read_dialogues, write_dialogues
+from conversations.dialogue import read_dialogues, write_dialogues
+from conversations.options import Options
+from conversations.reading import read_export
+from conversations.redaction import Redactor, redact
+from conversations.summary import import_summary
 from dial2vec.errors import Dial2vecError
 
 SPEAKERS = ("Anna Smith", "agent", "王伟", "O'Brien, Pat")

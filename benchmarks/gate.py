@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from conversations.dialogue import Dialogue, Turn, read_dialogues, write_dialogues
 from dial2vec.data.corpora.demo import write_demo
-from dial2vec.dialogue import Dialogue, Turn, read_dialogues, write_dialogues
 from dial2vec.files import find_root
 from dial2vec.pipeline.artifacts import Artifacts
 

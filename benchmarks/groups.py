@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from conversations.dialogue import Dialogue, read_dialogues
 from dial2vec.collection.clustering.communities import centres_of_groups, communities
 from dial2vec.collection.clustering.levels import areas_of, assign_fine, divide_topics
 from dial2vec.collection.clustering.partition import assign, centres_of
 from dial2vec.collection.collection_folder import sampled
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 

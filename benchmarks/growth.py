@@ -46,7 +46,7 @@ BertModel(BertConfig(num_hidden_layers=1, num_attention_heads=2, **sizes)).save_
 """
 EVALUATE = f"""
 from pathlib import Path
-from dial2vec.dialogue import read_dialogues
+from conversations.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.measure import measure
 dialogues = list(read_dialogues(Path("data/{CORPUS}/dialogues.jsonl"), quarantine=[]))

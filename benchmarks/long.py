@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.data.corpora import get_corpus
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.turns import ReadTurns
 from dial2vec.encoder.windows import Windows, windows_of

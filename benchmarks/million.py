@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dial2vec.dialogue import read_dialogues
+from conversations.dialogue import read_dialogues
 from dial2vec.files import find_root
 
 SIZES = [10_000, 100_000, 1_000_000]

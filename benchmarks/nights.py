@@ -22,8 +22,8 @@ from gate import shuffled
 from prefect.client.orchestration import SyncPrefectClient
 from scratch import at_work, make_project, say
 
+from conversations.dialogue import write_dialogues
 from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.dialogue import write_dialogues
 from dial2vec.operation.pages import prefect_password
 
 CORPUS, FIRST, EACH, NIGHTS = "calls", 700, 300, 3

@@ -18,9 +18,9 @@ import torch
 from timing import Works
 from torch import Tensor, nn
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.cpu_attention import Dropout
+from dial2vec.encoder.cpu.attention import Dropout
 from dial2vec.encoder.names import resolve
 
 WIDTH = 512
@@ -29,7 +29,7 @@ BATCH_SIZES = (8, 32)
 
 @contextmanager
 def torchs_own(encoder: DialogueEncoder, attention: str = "sdpa") -> Iterator[None]:
-    """Attend and drop as torch does inside a `with`, not by `dial2vec.encoder.cpu_attention`.
+    """Attend and drop as torch does inside a `with`, not by `dial2vec.encoder.cpu.attention`.
 
     :param attention: Implementation of attention, by transformers' name.
     """

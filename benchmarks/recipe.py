@@ -27,19 +27,19 @@ from typing import Any
 import numpy as np
 from study import Row, add_row, is_known, over_seeds, read_rows, run_study
 
+from conversations.dialogue import Dialogue, read_dialogues, write_dialogues
+from conversations.files import read_json
 from dial2vec.config import Settings
-from dial2vec.dialogue import Dialogue, read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.measure import measure
-from dial2vec.files import read_json
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.distil import distil
 from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import select
 from dial2vec.pipeline.train import train_encoder
-from dial2vec.research.tables.systems import PAPER_TRAINING
+from dial2vec_papers.tables.systems import PAPER_TRAINING
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 PAPER = PAPER_TRAINING | {"checkpoint_steps": 20}

@@ -25,7 +25,7 @@ from timing import Works, seconds
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
-from dial2vec.files import atomic_path
+from conversations.files import atomic_path
 from dial2vec.training.methods.dial2vec import dial2vec_loss
 
 TURN, WIDTH, TOKENS, DIALOGUES = 16, 384, 166, 8

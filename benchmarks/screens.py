@@ -30,8 +30,8 @@ from explorer import fresh
 from explorer_page import PHONE_STATES, STATES, open_explorer, show
 from scratch import make_project, say, serving
 
+from conversations.dialogue import Dialogue, write_dialogues
 from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.dialogue import Dialogue, write_dialogues
 
 CORPUS, QUESTION = "calls", "I want to change my booking"
 SIZES = {1440: (1440, 900), 1024: (1024, 768), 768: (768, 1024), 390: (390, 844)}

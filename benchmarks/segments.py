@@ -26,12 +26,12 @@ import numpy as np
 from groups import dialogues_of
 from numpy.typing import NDArray
 
+from conversations.words import words
 from dial2vec.collection.clustering.communities import communities
 from dial2vec.collection.collection_folder import sampled
 from dial2vec.collection.segments.cuts import Cuts, join_courtesies
 from dial2vec.collection.segments.cutting import fit_cutter, join_pieces
 from dial2vec.collection.segments.scoring import boundary_f1, pk, window_diff
-from dial2vec.data.words import words
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 

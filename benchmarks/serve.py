@@ -35,9 +35,9 @@ import numpy as np
 from serve_clients import Outcome, Server, load, merge, others, served
 from timing import machine, rate, ratio
 
+from conversations.dialogue import Dialogue
 from dial2vec import telemetry
 from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.dialogue import Dialogue
 from dial2vec.files import find_root
 
 CORPUS, MODEL = "demo", "dial2vec-demo"

@@ -16,11 +16,12 @@ import json
 import random
 import sys
 
+from conversations.dialogue import Dialogue, Quarantined
+from conversations.files import atomic_path
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.demo import write_demo
-from dial2vec.dialogue import Dialogue, Quarantined
-from dial2vec.files import atomic_path, find_root
-from dial2vec.pipeline.dvc import add_data
+from dial2vec.files import find_root
+from dial2vec.project.dvc import add_data
 
 STYLES = {
     "harbour": [

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from groups import dialogues_of
 
+from conversations.dialogue import Dialogue
 from dial2vec.collection.clustering.communities import centres_of_groups, communities
 from dial2vec.collection.clustering.speaking import TURNS, speaking_turns
 from dial2vec.data.terms import characteristic_terms
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 

@@ -33,20 +33,21 @@ from timing import Figure, Times, Works, machine, peak_fraction, products, rate,
 from torch import Tensor
 from torch.nn import functional
 
+from conversations.dialogue import Dialogue
+from conversations.files import write_json
 from dial2vec import telemetry
 from dial2vec.config import Train
 from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import layers
 from dial2vec.encoder.network import has_bf16
 from dial2vec.encoder.tokens import Batch
-from dial2vec.files import find_root, write_json
-from dial2vec.research.tables.systems import PAPER_SAMPLES
+from dial2vec.files import find_root
 from dial2vec.training.data import training_order
 from dial2vec.training.methods.dial2vec import SelfGuidedSet, dial2vec_loss
 from dial2vec.training.methods.neighbours import NeighbourSet, neighbour_loss
 from dial2vec.training.negatives import draw_samples
+from dial2vec_papers.tables.systems import PAPER_SAMPLES
 
 ENCODER, WINDOW, TEMPERATURE, COPIES = "all-MiniLM-L6-v2", 10, 0.2, 10
 FLASH = ("flash_attention_2",) if importlib.util.find_spec("flash_attn") else ()

@@ -41,15 +41,16 @@ from threadpoolctl import threadpool_limits
 from timing import Figure, machine, rate, ratio
 from tokenizers import Tokenizer
 
+from conversations.dialogue import Dialogue, read_dialogues
+from conversations.files import read_json
 from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder.folder import STUDENT_FILE
 from dial2vec.encoder.names import resolve
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.encoder.student.table import Rows
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.measure import measure_vectors
-from dial2vec.files import find_root, read_json
+from dial2vec.files import find_root
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.collection import Collection, add
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, none_split_off, write_clusters
 from dial2vec.collection.clustering.levels import Area, FineTopic
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.encoder.student.table import TokenTable
 

@@ -27,21 +27,22 @@ from study import add_row, is_known, read_rows, run_study, table_of_ways
 from torch import Tensor
 from torch.nn import functional
 
+from conversations.dialogue import Dialogue, read_dialogues
+from conversations.files import atomic_path
 from dial2vec.config import Settings, Train
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
-from dial2vec.files import atomic_path, code_hash
+from dial2vec.files import code_hash
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.research.tables.systems import PAPER_SAMPLES, PAPER_TRAINING
 from dial2vec.training.augmentation import TOKEN_WAYS
 from dial2vec.training.augmentation.token_ways import Vocabulary
 from dial2vec.training.methods import METHODS
 from dial2vec.training.methods.neighbours import NeighbourSet, neighbour_loss
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given, carry_out
+from dial2vec_papers.tables.systems import PAPER_SAMPLES, PAPER_TRAINING
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 DEV, SHARPNESS = 800, 0.2

@@ -28,8 +28,9 @@ from pathlib import Path
 from million import Run, measured, varied
 from synthetic import made_up_collection
 
-from dial2vec.dialogue import read_dialogues
-from dial2vec.files import atomic_path, find_root
+from conversations.dialogue import read_dialogues
+from conversations.files import atomic_path
+from dial2vec.files import find_root
 
 SIZES = [10_000, 100_000, 1_000_000]
 FIRST_DAY, DAYS, MIDDLE = date(2025, 1, 1), 365, "2025-07-01"

@@ -26,9 +26,9 @@ from explorer import fresh
 from explorer_page import open_explorer, read, rest, search, set_state
 from scratch import ROOT, make_project, say, serving
 
+from conversations.dialogue import read_dialogues
 from dial2vec.config import Read
 from dial2vec.data.corpora import get_corpus
-from dial2vec.dialogue import read_dialogues
 
 # High enough for the whole matrix of an explanation: a picture shows only what is visible.
 TALL = (1280, 2400)

@@ -29,20 +29,20 @@ import numpy as np
 from study import add_row, is_known, read_rows, run_study, table_of_ways
 from torch import nn
 
+from conversations.dialogue import Dialogue, read_dialogues
 from dial2vec.config import Settings
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import layers
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.measure import measure
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.presets import EPOCHS, OTHER_EPOCHS, with_preset
-from dial2vec.research.tables.course import trained_encoder
 from dial2vec.training.auxiliary import seeded
 from dial2vec.training.data import first_turns, training_order, word_counts_of_turns
 from dial2vec.training.loop import Names, train
 from dial2vec.training.methods.masked import MaskedSet, masked_head
 from dial2vec.training.utterances import NONE
+from dial2vec_papers.presets import EPOCHS, OTHER_EPOCHS, with_preset
+from dial2vec_papers.tables.course import trained_encoder
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 BASE, READING = "all-MiniLM-L6-v2", "separators"

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import dvc.cli
 
+from conversations.dialogue import write_dialogues
 from dial2vec.config import Promote, Prune
 from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.dialogue import write_dialogues
 from dial2vec.pipeline.dvc_records import data_hash
-from dial2vec.pipeline.prune import prune
+from dial2vec.project.prune import prune
 from dial2vec.registry.champions import history, promote
 from dial2vec.registry.records import TrainingRecord
 from dial2vec.registry.tracking import local_model, register_training, registered_versions

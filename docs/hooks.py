@@ -11,9 +11,9 @@ from typing import Any
 
 from mkdocs.structure.files import File, InclusionLevel
 
-from dial2vec.data.importing.by_recipe.catalogue import as_page
-from dial2vec.data.importing.by_recipe.recipe import known_recipes
-from dial2vec.research.tables.drawing import render_curves
+from conversations.by_recipe.catalogue import as_page
+from conversations.by_recipe.recipe import known_recipes
+from dial2vec_papers.tables.drawing import render_curves
 
 # A build is short and leaves little garbage; looking for it took a third of the time.
 gc.disable()
@@ -37,7 +37,7 @@ def on_files(files: Any, *, config: Any) -> Any:
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=LINK.sub(_from_root, text)))
     curves = render_curves(json.loads((ROOT / "docs" / "curves.json").read_text(encoding="utf-8")))
-    # The page is excluded as a file of docs/, where `dial2vec tables --output docs` writes it.
+    # The page is excluded as a file of docs/, where `dial2vec papers tables --output docs` writes it.
     files.append(File.generated(config, CURVES, content=curves, inclusion=InclusionLevel.INCLUDED))
     files.append(File.generated(config, EXPORTS, content=as_page(known_recipes().values())))
     return files

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec import telemetry
-from dial2vec.files import checkout_lock, collect_rarely, find_root
+from dial2vec.files import checkout_lock, find_root
 from dial2vec.operation.pages import use_prefect
+from dial2vec.processes import collect_rarely
 
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.
@@ -24,10 +25,10 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
 from dial2vec.operation.schedule.temporary_server import start_temporary_server
 from dial2vec.params import load_settings
-from dial2vec.research.tables.cells import Cell, Place
-from dial2vec.research.tables.grid import bring_splits, by_training, places, run_cells, write_all
-from dial2vec.research.tables.systems import METHOD_ROWS, SYSTEMS, system_of
-from dial2vec.research.tables.utterances import TaskData
+from dial2vec_papers.tables.cells import Cell, Place
+from dial2vec_papers.tables.grid import bring_splits, by_training, places, run_cells, write_all
+from dial2vec_papers.tables.systems import METHOD_ROWS, SYSTEMS, system_of
+from dial2vec_papers.tables.utterances import TaskData
 
 
 @task(task_run_name="{name}", retries=1, retry_delay_seconds=10)

@@ -19,8 +19,8 @@ from pathlib import Path  # noqa: E402
 import pytest  # noqa: E402
 from filelock import FileLock  # noqa: E402
 
-import services  # noqa: E402
-from dial2vec.dialogue import Dialogue, Turn  # noqa: E402
+from conversations.dialogue import Dialogue, Turn  # noqa: E402
+from tests import services  # noqa: E402
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -137,7 +137,7 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def student_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder with a student of random rows: 40 words, width 16."""
-    from students import save_student
+    from tests.students import save_student
 
     return save_student(tmp_path_factory.mktemp("tiny") / "student")
 

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from collection.explorer.conftest import dialogues_of
-from collection.explorer.conftest import encoder as encoder
-from collection.explorer.conftest import grow as grow
-from collection.explorer.test_browser import addresses as addresses
-from conftest import make_dialogue
-from data.validation.test_validation_page import good
-from data.validation.test_validation_page import page as validation_page
+from conversations.dialogue import Origin, Quarantined
 from dial2vec.cli import main
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explanation.explanation import explain
 from dial2vec.collection.explanation.explanation_page import render_explanation
-from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.evaluation.report.report import render_report
-from evaluation.report.test_report import make_report
+from tests.collection.explorer.conftest import dialogues_of
+from tests.collection.explorer.conftest import encoder as encoder
+from tests.collection.explorer.conftest import grow as grow
+from tests.collection.explorer.test_browser import addresses as addresses
+from tests.conftest import make_dialogue
+from tests.data.validation.test_validation_page import good
+from tests.data.validation.test_validation_page import page as validation_page
+from tests.evaluation.report.test_report import make_report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

@@ -13,14 +13,14 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from conftest import make_dialogue
-from dial2vec.dialogue import dialogue_from_record
+from conversations.dialogue import dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.cpu_attention import Dropout
+from dial2vec.encoder.cpu.attention import Dropout
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
+from tests.conftest import make_dialogue
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

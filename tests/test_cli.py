@@ -31,9 +31,18 @@ def test_help_lists_every_command():
         *("promote", "rollback", "history", "versions", "prune", "forget"),
         *("index", "search", "cluster", "explore"),
         *("fetch", "add", "import", "stats"),
-        *("tables", "augment", "evaluate", "explain"),
+        *("explain", "papers"),
     ]:
         assert f"\n  {command} " in done.output
+
+
+def test_help_of_the_papers_lists_their_commands_which_have_their_old_names_too():
+    listed = CliRunner().invoke(main, ["papers", "--help"]).output
+    for command in ("tables", "augment", "evaluate", "preset", "queries"):
+        assert f"\n  {command} " in listed
+        new, old = (CliRunner().invoke(main, [*names, command, "--help"]) for names in (["papers"], []))
+        assert (new.exit_code, old.exit_code) == (0, 0)
+        assert old.output.partition("\n")[2] == new.output.partition("\n")[2]
 
 
 def test_the_old_name_of_the_tables_still_works_and_is_not_listed():
@@ -145,7 +154,7 @@ def test_vectors_are_written_to_parquet_only(run, tmp_path):
 
 
 def test_add_says_where_a_run_would_stop(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("dial2vec.pipeline.dvc.add_data", lambda root: None)
+    monkeypatch.setattr("dial2vec.project.dvc.add_data", lambda root: None)
     (tmp_path / "params.yaml").write_text("seed: 1")
     (tmp_path / "data" / "few").mkdir(parents=True)
     lines = [{"dialogue_id": i, "turns": [{"speaker": s, "text": "w1"} for s in "ab"]} for i in range(3)]
@@ -212,8 +221,8 @@ c2,,Who is this?
 def versioned(monkeypatch):
     """How often `data/` was versioned."""
     calls = []
-    monkeypatch.setattr("dial2vec.pipeline.dvc.add_data", calls.append)
-    monkeypatch.setattr("dial2vec.pipeline.dvc.restore_data", lambda root: None)
+    monkeypatch.setattr("dial2vec.project.dvc.add_data", calls.append)
+    monkeypatch.setattr("dial2vec.project.dvc.restore_data", lambda root: None)
     return calls
 
 

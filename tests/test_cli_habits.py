@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 from dial2vec.cli import SECTIONS, main
 from dial2vec.evaluation.intervals import Gain
+from dial2vec.extension import papers
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.records import RegisteredVersion
 
-COMMANDS = [command for commands in SECTIONS.values() for command in commands]
+COMMANDS = [*(command for commands in SECTIONS.values() for command in commands), *papers("commands").values()]
 
 
 def examples_of(command: click.Command) -> list[list[str]]:
@@ -37,9 +38,10 @@ def test_every_command_says_in_one_short_line_what_one_gets(command):
 def test_every_command_has_an_example_whose_options_and_arguments_exist(command):
     found = examples_of(command)
     assert found
-    for _, name, *words in found:
-        assert name == command.name
-        with command.make_context(name, words) as context:
+    path = ["dial2vec", *(["papers"] if command.name in papers("commands") else []), command.name]
+    for example in found:
+        assert example[: len(path)] == path
+        with command.make_context(command.name, example[len(path) :]) as context:
             if not isinstance(command, click.Group):
                 assert context.args == []
                 continue
@@ -112,7 +114,7 @@ def test_control_c_ends_a_command_without_a_traceback(monkeypatch):
 
 def test_a_verdict_on_a_corpus_names_the_command_for_its_student(project, monkeypatch):
     verdict = Verdict(promoted=False, reasons=["map is not above"])
-    monkeypatch.setattr("dial2vec.pipeline.promotion.promote_candidate", lambda *_: verdict)
+    monkeypatch.setattr("dial2vec.project.promotion.promote_candidate", lambda *_: verdict)
     receipt = project / "mlruns" / "registrations" / "calls.json"
     receipt.parent.mkdir(parents=True)
     numbers = {"version": "2", "start_version": "1"}
@@ -133,7 +135,7 @@ def test_versions_and_verdicts_are_printed_as_json(monkeypatch):
     done = CliRunner().invoke(main, ["versions", "calls", "--json"])
     assert json.loads(done.stdout)[0]["dev_scores"] == {"map": 70.5}
     verdict = Verdict(promoted=False, reasons=["map is not above"], gains={"start": {"map": Gain(0.5, -0.1, 1.1)}})
-    monkeypatch.setattr("dial2vec.pipeline.promotion.promote_candidate", lambda *_: verdict)
+    monkeypatch.setattr("dial2vec.project.promotion.promote_candidate", lambda *_: verdict)
     done = CliRunner().invoke(main, ["promote", "calls", "--json"])
     assert json.loads(done.stdout)["promoted"] is False
     assert json.loads(done.stdout)["gains"]["start"]["map"]["low"] == -0.1

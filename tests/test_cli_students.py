@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from conversations.dialogue import read_dialogues
 from dial2vec import load_encoder
 from dial2vec.cli import main
 from dial2vec.collection import Collection
-from dial2vec.dialogue import read_dialogues
-from students import run_without_torch
+from tests.students import run_without_torch
 
 N = 40
 

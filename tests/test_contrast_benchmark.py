@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dial2vec.dialogue import write_dialogues
+from conversations.dialogue import write_dialogues
 from dial2vec.files import find_root
 
 sys.path.insert(0, str(find_root() / "benchmarks"))

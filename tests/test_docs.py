@@ -55,8 +55,8 @@ def test_every_command_of_the_manual_exists_with_its_options(line, words):
         # A group such as `curate FOLDER` takes its arguments before the name of the command.
         words = words[sum(isinstance(parameter, click.Argument) for parameter in command.params) :]
         assert words, line
-        assert words[0] in command.commands, line
-        command, words = command.commands[words[0]], words[1:]
+        command, words = command.get_command(click.Context(command), words[0]), words[1:]
+        assert command, line
     options = {name for parameter in command.params for name in parameter.opts} | {"--help", "-h"}
     for word in words:
         if word in ("|", "&&", ">", ";"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dial2vec.config import Settings
 from dial2vec.encoder import DialogueEncoder
-from training.methods.tiny_runs import corpus
+from tests.training.methods.tiny_runs import corpus
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from conversations.dialogue import write_dialogues
 from dial2vec.collection.facets.likeness import Likeness
-from dial2vec.dialogue import write_dialogues
 from dial2vec.files import find_root
 
 sys.path.insert(0, str(find_root() / "benchmarks"))

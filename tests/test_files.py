@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from conversations.files import atomic_path, read_json, write_json
 from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
-from dial2vec.files import (
-    LOCK_OWNER,
-    atomic_path,
-    checkout_lock,
-    claim,
-    ending_with,
-    find_root,
-    read_json,
-    write_json,
-)
+from dial2vec.files import LOCK_OWNER, checkout_lock, claim, find_root
+from dial2vec.processes import ending_with
 
 HOLDER = """
 import sys, time
@@ -30,7 +23,7 @@ with checkout_lock(Path(sys.argv[1]), "stage train of demo"):
 """
 PARENT = """
 import os, subprocess, sys, time
-from dial2vec.files import ending_with
+from dial2vec.processes import ending_with
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], preexec_fn=ending_with(os.getpid()))
 print(child.pid, flush=True)
 time.sleep(60)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
+from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.files import find_root
 
 sys.path.insert(0, str(find_root() / "benchmarks"))

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.selection import criteria
 from dial2vec.evaluation.selection.criteria import CHOOSING, Views, cross_side, measure_criteria
-from evaluation.references import BAD, SIDES, cloud, islands, slow_cosine, slow_near, views
+from tests.evaluation.references import BAD, SIDES, cloud, islands, slow_cosine, slow_near, views
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dial2vec.dialogue import write_dialogues
+from conversations.dialogue import write_dialogues
 from dial2vec.files import find_root
-from students import save_student
+from tests.students import save_student
 
 sys.path.insert(0, str(find_root() / "benchmarks"))
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from services import SERVICES, is_installed, only
+from tests.services import SERVICES, is_installed, only
 
 
 @pytest.mark.parametrize(
@@ -27,5 +27,5 @@ def test_a_service_that_no_mark_names_is_not_started(service, command):
 
 def test_a_service_that_is_not_there_is_not_installed(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("services.find_spec", lambda name: None)
+    monkeypatch.setattr("tests.services.find_spec", lambda name: None)
     assert not any(map(is_installed, SERVICES))

@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from conftest import make_dialogue
-from dial2vec.dialogue import dialogue_from_record, write_dialogues
+from conversations.dialogue import dialogue_from_record, write_dialogues
 from dial2vec.evaluation import TASKS
 from dial2vec.files import find_root
 from dial2vec.pipeline.artifacts import Artifacts
-from students import tiny_student
-from test_benchmarks import many_dialogues
+from tests.conftest import make_dialogue
+from tests.students import tiny_student
+from tests.test_benchmarks import many_dialogues
 
 # isort: split
 # `test_benchmarks` has put their folder into the path.

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import sys
 
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
+from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.files import find_root
-from students import save_student
+from tests.students import save_student
 
 sys.path.insert(0, str(find_root() / "benchmarks"))
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
+from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import layers
 from dial2vec.params import settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts
+from tests.conftest import make_dialogue
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

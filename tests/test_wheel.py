@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.pipeline.project import project_files
+from dial2vec.project.new import project_files
 
 ROOT = Path(__file__).parents[1]
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")

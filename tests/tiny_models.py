@@ -23,7 +23,7 @@ from transformers import (
     set_seed,
 )
 
-from dial2vec.encoder.plato import PlatoConfig, PlatoModel
+from dial2vec.encoder.papers.plato import PlatoConfig, PlatoModel
 
 WORDS = [f"w{digit}" for digit in range(10)]
 # Byte-level: a word is its letters, and a blank before it is "Ġ".

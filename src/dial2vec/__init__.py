@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 
 if TYPE_CHECKING:
-    from dial2vec.data.read import read
+    from conversations.loading import read
     from dial2vec.encoder import DialogueEncoder, StudentEncoder, load_encoder
     from dial2vec.encoder.vectorizer import DialogueVectorizer
 
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
         return DialogueVectorizer
     if name == "read":
-        from dial2vec.data.read import read
+        from conversations.loading import read
 
         return read
     raise AttributeError(f"module 'dial2vec' has no attribute {name!r}")
@@ -42,15 +42,3 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     # Names that are imported when they are asked for count too, so that an editor or a notebook completes them.
     return sorted({*globals(), *__all__})
-
-
-def registered_folder(address: str) -> str:
-    """Return the encoder folder of a registry address such as "models:/dial2vec-demo@champion".
-
-    It stands here because the front of the package may name any room, and the encoder must not name the registry.
-
-    :raises ModelError: if the address names nothing that is registered.
-    """
-    from dial2vec.registry.tracking import local_model
-
-    return str(local_model(address, root=None))

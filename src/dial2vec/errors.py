@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
-import json
-from collections.abc import Iterable
-from typing import Any
 
-# Number of keys that an error names.
-N_KEYS = 5
+from conversations.errors import ArtifactError, ConversationError, CorpusError, described, described_keys, did_you_mean
+
+__all__ = [
+    "ArtifactError",
+    "CorpusError",
+    "described",
+    "described_keys",
+    "did_you_mean",
+]
 
 # Modules that a plain `pip install dial2vec` lacks, by the extra that brings them.
 EXTRAS = {
@@ -25,16 +28,12 @@ EXTRAS = {
 }
 
 
-class Dial2vecError(Exception):
-    """Base of all errors that the shell command prints as one line, without a traceback."""
+# One `except` catches the errors of reading and of all that follows.
+Dial2vecError = ConversationError
 
 
 class SettingsError(Dial2vecError):
     """`params.yaml` or `operation.yaml` has an unknown key or a wrong value."""
-
-
-class CorpusError(Dial2vecError):
-    """A corpus does not exist, its files are missing or damaged, or it has no usable dialogue."""
 
 
 class MissingDataError(CorpusError):
@@ -47,10 +46,6 @@ class VersioningError(CorpusError):
 
 class ValidationError(Dial2vecError):
     """A Great Expectations suite found data that must not be trained on."""
-
-
-class ArtifactError(Dial2vecError):
-    """A file that an earlier stage writes is missing, incomplete or from other settings."""
 
 
 class ModelError(Dial2vecError):
@@ -83,32 +78,3 @@ def require_module(module: str) -> None:
     """
     if importlib.util.find_spec(module) is None:
         raise missing_extra(extra_of(module) or module)
-
-
-def did_you_mean(name: str, valid: Iterable[str]) -> str:
-    """Return `" Did you mean 'x'?"` for the closest valid name, or "" if none is close.
-
-    >>> did_you_mean("learning_rat", ["learning_rate", "epochs"])
-    " Did you mean 'learning_rate'?"
-    """
-    close = difflib.get_close_matches(name, list(valid), n=1)
-    return f" Did you mean '{close[0]}'?" if close else ""
-
-
-def described(value: object) -> str:
-    """Describe a JSON value: `a number (3)`, `a list`, `null`."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool | int | float):
-        return f"{'a boolean' if isinstance(value, bool) else 'a number'} ({json.dumps(value)})"
-    if isinstance(value, str):
-        return f"the string {value[:40]!r}"
-    if isinstance(value, dict):
-        return f"an object with {described_keys(value)}"
-    return "a list"
-
-
-def described_keys(value: dict[str, Any]) -> str:
-    """List the first keys of an object."""
-    shown = ", ".join(repr(key[:40]) for key in list(value)[:N_KEYS])
-    return f"{shown} and {len(value) - N_KEYS} more" if len(value) > N_KEYS else shown or "no keys"

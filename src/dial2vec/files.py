@@ -1,37 +1,22 @@
-"""Atomic writes, the project's root, and locks on folders and on the checkout."""
+"""The project's root, hashes of code, and locks on folders and on the checkout."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import ctypes
-import errno
 import fcntl
-import gc
-import gzip
 import hashlib
-import io
 import json
 import os
-import secrets
 import shutil
-import signal
-import sys
 import time
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dial2vec.errors import ArtifactError, BusyError, CorpusError, Dial2vecError
-from dial2vec.telemetry import switch_off
+from conversations.files import read_json, write_errors, write_json
+from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
 
 LOCK_OWNER = "DIAL2VEC_LOCK_OWNER"
-PR_SET_PDEATHSIG = 1
-REFUSED_WRITES = {
-    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
-    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
-}
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -59,65 +44,6 @@ def _check_name(folder: Path) -> None:
             f"the path of the project, {name!r}, has {odd or 'both kinds of quotes'}; MLflow's database cannot be "
             "opened there. Rename the folder."
         )
-
-
-@contextlib.contextmanager
-def atomic_path(path: Path, *, within: Path | None = None) -> Iterator[Path]:
-    """Yield a temporary path beside `path` for a new file or folder, and rename it to `path` on success.
-
-    After an error the temporary path is removed and the old content stays. A killed process leaves its temporary path.
-
-    :param within: folder of the temporary path, on the same file system; None means the folder of `path`.
-    :raises Dial2vecError: if the folder cannot be written to.
-    """
-    # Several machines may write to one folder, and their process ids may be equal.
-    own = f"{os.getpid()}-{secrets.token_hex(4)}"
-    temporary, old = ((within or path.parent) / f".{path.name}.{own}.{end}" for end in ("tmp", "old"))
-    try:
-        with write_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            yield temporary
-            if temporary.is_dir() and path.is_dir():
-                path.rename(old)
-            temporary.replace(path)
-    finally:
-        if old.is_dir() and not path.exists():
-            old.rename(path)
-        for left in (temporary, old):
-            with contextlib.suppress(OSError):
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-
-
-@contextlib.contextmanager
-def write_errors(path: Path) -> Iterator[None]:
-    """Turn a refused write (no permission, disk full, read-only) into one sentence that names the path."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in REFUSED_WRITES:
-            raise
-        raise Dial2vecError(
-            f"cannot write {path}: {error.strerror}. Choose another path, or check permissions and free space."
-        ) from error
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write `value` as indented JSON, atomically."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file that an earlier stage wrote.
-
-    :raises ArtifactError: if it is missing or incomplete.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `make run`.") from error
-    except ValueError as error:
-        raise ArtifactError(f"{path} is not complete JSON ({error}). Delete it and run `make run`.") from error
 
 
 def claim(folder: Path, fingerprint: str) -> bool:
@@ -220,75 +146,3 @@ def _holder(handle: Any) -> dict[str, Any]:
     with contextlib.suppress(ValueError):
         return dict(json.loads(handle.read()))
     return {}
-
-
-def ending_with(parent: int) -> Callable[[], None]:
-    """Return a function for `preexec_fn` that ends the calling process if its parent is killed.
-
-    Otherwise a killed `dvc repro` leaves its stage running, and the next one collides with it. Works only on Linux.
-
-    :param parent: pid of the parent; if the caller's parent is another process by then, the caller ends at once.
-    """
-    # Loaded here: the function may run between fork and exec, where a lock held by another thread is never freed.
-    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-    def end_with_parent() -> None:
-        if libc is not None:
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-            if os.getppid() != parent:
-                os._exit(1)
-
-    return end_with_parent
-
-
-def collect_rarely() -> None:
-    """Look for garbage rarely, and not at all when this process ends.
-
-    Libraries bring a million objects, hardly any of them garbage: looking through these took half of the time in which
-    a command starts and ends.
-    """
-    gc.set_threshold(10_000)
-    atexit.register(gc.freeze)
-
-
-def begin_worker(parent: int) -> None:
-    """Begin a process of a pool, before its first work imports libraries; it ends with its parent.
-
-    :param parent: pid of the process that made the pool.
-    """
-    switch_off()
-    ending_with(parent)()
-    collect_rarely()
-
-
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line that is not blank, of a text file that may be gzipped."""
-    with reading_errors(path), _open_text(path) as handle:
-        for number, line in enumerate(handle, start=1):
-            if line.strip():
-                yield number, line
-
-
-@contextlib.contextmanager
-def reading_errors(path: Path) -> Iterator[None]:
-    """Turn any error while a file of dialogues is read into a CorpusError of one sentence."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise CorpusError(f"{path} does not exist; expected a JSON Lines file of dialogues. Check the path.") from error
-    except IsADirectoryError as error:
-        raise CorpusError(f"{path} is a folder; expected a file of dialogues. Name one of its files.") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(
-            f"{path} is not UTF-8 (byte {error.start} of a block: {error.reason}). Save it as UTF-8."
-        ) from error
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
-
-
-def _open_text(path: Path) -> io.TextIOWrapper:
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig")  # type: ignore[return-value]
-    return path.open(encoding="utf-8-sig")

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
+from conversations.dialogue import Dialogue, write_dialogues
 from dial2vec.collection import Collection, add, adding
-from dial2vec.dialogue import Dialogue, write_dialogues
 from dial2vec.encoder import DialogueEncoder, load_encoder
 from dial2vec.errors import ArtifactError, BusyError, CorpusError
 from dial2vec.files import folder_lock
-from students import tiny_student
+from tests.conftest import make_dialogue
+from tests.students import tiny_student
 
 QUIET = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

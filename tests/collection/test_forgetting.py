@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from conversations.dialogue import write_dialogues
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.forgetting import forget_in_collection
 from dial2vec.collection.search import Search
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
 
 

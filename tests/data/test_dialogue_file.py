@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.data.dialogue_file import DialogueFile
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.errors import CorpusError
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip), max_size=9)

@@ -5,8 +5,8 @@ import random
 
 import numpy as np
 
-from conftest import make_dialogue
 from dial2vec.data.duplicates import nearest_among, shingles, signatures
+from tests.conftest import make_dialogue
 
 
 def jaccard(first, second):

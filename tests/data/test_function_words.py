@@ -4,9 +4,9 @@ import random
 
 import pytest
 
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.data.function_words import Words, function_words
 from dial2vec.data.terms import Terms
-from dial2vec.dialogue import Dialogue, Turn
 
 # Per language: sentences of all talks, and of three topics with their words; "|" stands between choices.
 GERMAN = (

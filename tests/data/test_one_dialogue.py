@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from conversations.dialogue import write_dialogues
 from dial2vec.data.one_dialogue import find_dialogue
-from dial2vec.dialogue import write_dialogues
 from dial2vec.errors import CorpusError
 
 

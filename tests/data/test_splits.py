@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
 from dial2vec.config import Prepare
 from dial2vec.data.duplicates import signatures
 from dial2vec.data.splits import (
@@ -17,6 +16,7 @@ from dial2vec.data.splits import (
     signed_blocks,
     without_copies,
 )
+from tests.conftest import make_dialogue
 
 TRAIN, DEV, TEST = 0, 1, 2
 WORDS = [

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dial2vec.config import Prepare, Read, Settings
-from dial2vec.data.corpora import CORPORA
 from dial2vec.data.stats import DIFFERENCES, PUBLISHED, Count, Statistics, corpus_table, count_corpus
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora import CORPORA
 
 EMPTY = Count(0, 0.0, 0.0, 0)
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.data.terms import Term, Terms, characteristic_terms, log_odds, names_of
-from dial2vec.dialogue import Dialogue, Turn
 
 
 def said(*texts: str, speakers: tuple[str, str] = ("a", "b")) -> Dialogue:

@@ -9,9 +9,9 @@ import zipfile
 
 import pytest
 
-from conftest import make_dialogue
+from conversations.dialogue import write_dialogues
 from dial2vec.data.traces import holds, traces_of, without_dialogues, without_label_rows
-from dial2vec.dialogue import write_dialogues
+from tests.conftest import make_dialogue
 
 OTHERS = [make_dialogue("c1", "a: my parcel is late", "b: so sorry to hear that")]
 GONE = make_dialogue("c2", "a: my parcel is <grün> & zerknautscht", "b: so sorry to hear that")

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import add_token
-from tiny_models import BUILDERS, build
+from tests.conftest import make_dialogue
+from tests.tiny_models import BUILDERS, build
 
 
 @pytest.mark.parametrize("name", BUILDERS)

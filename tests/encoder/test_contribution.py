@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.contribution import explained_turns, shares_of, turn_shares
 from dial2vec.encoder.head import Head
-from students import tiny_student
+from tests.conftest import make_dialogue
+from tests.students import tiny_student
 
 POOLINGS = {"role": "text", "mean": "text", "turns": "turns", "cls": "text", "separators": "closed"}
 LONG = make_dialogue("long", *[f"{'abc'[t % 3]}: " + f"w{t} w{2 * t} w7 " * (1 + t % 5) for t in range(20)])

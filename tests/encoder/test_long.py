@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.reading import Reading
+from tests.conftest import make_dialogue
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import long

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
 from dial2vec.config import Encoder
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.hierarchical import HIERARCHIES
+from dial2vec.encoder.papers.hierarchical import HIERARCHIES
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ModelError
+from tests.conftest import make_dialogue
 
 DIALOGUES = [
     make_dialogue("x", "a: w1 w2 w3", "b: w4", "a: w5 w6"),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool, separator_means
 from dial2vec.errors import Dial2vecError, ModelError
+from tests.conftest import make_dialogue
 
 THREE = make_dialogue("x", "a: w1 w2", "b: w3", "a: w4 w5 w6")
 TWO = make_dialogue("y", "b: w7", "a: w8 w9")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.config import DialAug, DialogueCse, Dse, Settings, Train
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.inputs import STYLES, apart_input, joined_input
@@ -22,7 +21,8 @@ from dial2vec.training.candidates import START, Candidate, become, read_candidat
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given, prepare
-from tiny_models import build
+from tests.conftest import make_dialogue
+from tests.tiny_models import build
 
 KINDS = ("bert", "roberta", "t5", "tod-bert", "blender", "plato")
 TRAIN = Train(precision="fp32")

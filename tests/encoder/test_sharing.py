@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.vector_cache import model_fingerprint
-from tiny_models import build
+from tests.tiny_models import build
 
 from .test_encoder import some_dialogues
 

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.config import Encoder, Train
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder, backbone, names
 from dial2vec.encoder.inputs import STYLES, input_style
 from dial2vec.errors import ModelError
@@ -23,8 +22,9 @@ from dial2vec.training.data import training_order
 from dial2vec.training.loop import train
 from dial2vec.training.methods.dial2vec import SelfGuidedSet, self_and_cross
 from dial2vec.training.negatives import draw_samples
-from tiny_models import build
-from training.methods.test_dial2vec import matched_by_definition
+from tests.conftest import make_dialogue
+from tests.tiny_models import build
+from tests.training.methods.test_dial2vec import matched_by_definition
 
 NAMES = tuple(names.SHORT_NAMES)
 THREE = make_dialogue("d", "a: w0 w1", "b: w2", "a: w3")

@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.names import SHORT_NAMES
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer
-from tiny_models import build
+from tests.tiny_models import build
 
 
 @pytest.fixture

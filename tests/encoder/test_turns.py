@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
+from tests.conftest import make_dialogue
 
 DIALOGUES = [
     make_dialogue("x", "a: w1 w2 w3", "b: w4", "a: w5 w6"),

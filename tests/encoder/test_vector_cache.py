@@ -5,9 +5,9 @@ import pytest
 import torch
 from tokenizers import normalizers
 
-from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import kept_vectors
+from tests.conftest import make_dialogue
 
 DIALOGUES = [make_dialogue(f"d{i}", f"a: w{i} w{i + 1}", f"b: w{2 * i}") for i in range(10)]
 

@@ -12,11 +12,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
+from conversations.dialogue import RecordError
 from dial2vec import Dialogue, DialogueVectorizer, load_encoder
-from dial2vec.dialogue import RecordError
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
-from encoder.test_encoder import some_dialogues
+from tests.encoder.test_encoder import some_dialogues
 
 
 def test_vectors_are_those_of_the_encoder_at_length_one(tiny_folder):

@@ -10,12 +10,12 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.windows import windows_of
 from dial2vec.errors import CorpusError, Dial2vecError
-from tiny_models import build
+from tests.conftest import make_dialogue
+from tests.tiny_models import build
 
 POOLINGS = {"role": "text", "mean": "separators", "turns": "turns", "cls": "text", "separators": "closed"}
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from dial2vec.evaluation.relatedness import spearman, spearman_ceiling, spearman_of_partners
-from evaluation.references import SMALL, labels_for, rescaled, slow_cosine
+from tests.evaluation.references import SMALL, labels_for, rescaled, slow_cosine
 
 
 def slow_mean(similarity, labels):

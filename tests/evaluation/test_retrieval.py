@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 from dial2vec.evaluation.retrieval import retrieval_scores
-from evaluation.references import SMALL, labels_for, rescaled, slow_cosine
+from tests.evaluation.references import SMALL, labels_for, rescaled, slow_cosine
 
 
 def slow_scores(vectors, labels):

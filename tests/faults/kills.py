@@ -34,6 +34,7 @@ import psutil
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
 from kinds import KINDS, Kind
+
 from project import call, collection_faults, lost_dialogues, make_project, registry_faults, start
 
 MOST_KILLS = 4

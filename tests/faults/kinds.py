@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+
 from project import CORPUS, bring_by_hand, bring_to_collection, dialogues, drop, missing_in_collection
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.registry.champions import history

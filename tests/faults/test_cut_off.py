@@ -18,8 +18,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from project import CORPUS, dialogues, drop, environment, make_project
 from servers import mlflow_server, prefect_server, running
+
+from project import CORPUS, dialogues, drop, environment, make_project
 
 HERE, THERE = "10.213.7.1", "10.213.7.2"
 MACHINE, LINK = f"machine{os.getpid()}", f"d2v{os.getpid()}"[:13]

@@ -12,8 +12,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from project import CORPUS, call, make_project, registry_faults
 from test_places import change
+
+from project import CORPUS, call, make_project, registry_faults
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 MIB = 1 << 20

@@ -18,9 +18,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from project import CORPUS, environment, make_project
 from servers import mlflow_server
 from test_places import change
+
+from project import CORPUS, environment, make_project
 
 ANSWERS = {
     "answers 500": b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 6\r\nConnection: close\r\n\r\nsorry\n",

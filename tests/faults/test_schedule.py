@@ -18,10 +18,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from project import CORPUS, call, dialogues, drop, make_project, registry_faults, start
 from servers import free_port
 
 from dial2vec.operation.pages import scheduled_server
+from project import CORPUS, call, dialogues, drop, make_project, registry_faults, start
 
 # On a busy machine; on an idle one it takes a tenth.
 PATIENCE = 900

@@ -21,8 +21,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from project import CORPUS, dialogues, drop, environment, make_project
 from servers import OFF, free_port, running, wait_for_page
+
+from project import CORPUS, dialogues, drop, environment, make_project
 
 BIN = Path(sys.prefix) / "bin"
 FOUND = [shutil.which("initdb"), *Path("/usr/lib").glob("postgresql/*/bin/initdb")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.files import write_json
+from conversations.files import write_json
 
 from .projects import TO_THE_FIGURES, enlarge, make_project, run
 

@@ -11,13 +11,13 @@ import pytest
 import yaml
 from transformers import PreTrainedTokenizerFast
 
-from dial2vec.dialogue import read_dialogues
+from conversations.dialogue import read_dialogues
+from conversations.files import read_json
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.evaluation.selection import choice
-from dial2vec.files import read_json
 from dial2vec.operation.forget import VECTORS
 from dial2vec.pipeline import distil as stage
 from dial2vec.pipeline.artifacts import Artifacts
@@ -26,8 +26,8 @@ from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.select import select
 from dial2vec.training.distillation import fitting
 from dial2vec.training.distillation.teachers import FileTeacher
-from pipeline.projects import change, run
-from students import save_student
+from tests.pipeline.projects import change, run
+from tests.students import save_student
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.pipeline import dvc as dvc_module
 from dial2vec.pipeline import dvc_records as dvc_files
-from dial2vec.pipeline.dvc import add_data, dvc_lines, pull_data, restore_data
 from dial2vec.pipeline.dvc_records import add_was_cut, adding, mend
+from dial2vec.project import dvc as dvc_module
+from dial2vec.project.dvc import add_data, dvc_lines, pull_data, restore_data
 
 LOCK = {
     "schema": "2.0",

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import yaml
 
+from conversations.dialogue import read_dialogues
+from conversations.files import read_json
 from dial2vec.config import part_of
-from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ValidationError
 from dial2vec.evaluation.measure import measure
-from dial2vec.files import read_json
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.validate import validate
-from pipeline.projects import TO_THE_FIGURES, change, run
+from tests.pipeline.projects import TO_THE_FIGURES, change, run
 
 NAME = "calls+chats"
 

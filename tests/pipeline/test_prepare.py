@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dial2vec.dialogue import read_dialogues, write_dialogues
-from dial2vec.files import read_json
+from conversations.dialogue import read_dialogues, write_dialogues
+from conversations.files import read_json
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.validate import validate
-from pipeline.projects import run
+from tests.pipeline.projects import run
 
 
 def test_splits_are_the_same_from_several_processes(project, monkeypatch):

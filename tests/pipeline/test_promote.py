@@ -10,15 +10,15 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from conftest import make_dialogue
-from dial2vec.dialogue import write_dialogues
+from conversations.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.params import settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.promotion import promote_candidate
+from dial2vec.project.promotion import promote_candidate
 from dial2vec.registry.promotion import Verdict
+from tests.conftest import make_dialogue
 
 SETTINGS = settings_from_dict({"select": {"bootstraps": 3}, "evaluate": {"kmeans_runs": 2}})
 
@@ -54,7 +54,7 @@ def handed_over(monkeypatch, root, dev, corpus="calls"):
         calls.append(options)
         return Verdict(True, [])
 
-    monkeypatch.setattr("dial2vec.pipeline.promotion.promote", gate)
+    monkeypatch.setattr("dial2vec.project.promotion.promote", gate)
     write_dialogues(Artifacts(root, "calls").split("dev"), dev)
     promote_candidate(root, corpus, SETTINGS)
     return calls[0]

@@ -10,20 +10,20 @@ import pytest
 import yaml
 from tokenizers import Tokenizer
 
+from conversations.files import read_json, write_json
 from dial2vec.encoder.student import StudentEncoder, TokenTable
-from dial2vec.files import read_json, write_json
 from dial2vec.params import load_settings
 from dial2vec.pipeline import register as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import data_hash
 from dial2vec.pipeline.evaluate import evaluate
-from dial2vec.pipeline.promotion import promote_candidate
 from dial2vec.pipeline.register import git_commit, register
-from dial2vec.pipeline.results import results_table
+from dial2vec.project.promotion import promote_candidate
+from dial2vec.project.results import results_table
 from dial2vec.registry import tracking
 from dial2vec.registry.receipts import registered_models
 from dial2vec.registry.tracking import registered_versions
-from pipeline.projects import change
+from tests.pipeline.projects import change
 
 
 @pytest.fixture

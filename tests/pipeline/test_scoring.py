@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from conversations.dialogue import Dialogue, Turn, dialogue_writer, read_dialogues
+from conversations.files import read_json
 from dial2vec.config import Evaluate, Settings
-from dial2vec.dialogue import Dialogue, Turn, dialogue_writer, read_dialogues
-from dial2vec.files import read_json
 from dial2vec.params import load_settings
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.scoring import measured_dialogues, scoring
 from dial2vec.pipeline.validate import validate
-from pipeline.projects import change, run
+from tests.pipeline.projects import change, run
 
 
 @pytest.fixture

@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from conversations.dialogue import read_dialogues, write_dialogues
+from conversations.files import read_json
+from conversations.options import Options
+from conversations.reading import read_export
 from dial2vec.collection.embedding.embed import embed_file
-from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.reading import read_export
-from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ValidationError
 from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.evaluation.measure import measure
-from dial2vec.files import checkout_lock, read_json
+from dial2vec.files import checkout_lock
 from dial2vec.params import load_settings, settings_from_dict
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
@@ -29,7 +30,7 @@ from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
 from dial2vec.training.candidates import become, read_candidates
 from dial2vec.training.negatives import Samples
-from pipeline.projects import READY, TO_THE_FIGURES, change, run
+from tests.pipeline.projects import READY, TO_THE_FIGURES, change, run
 
 
 def said_by(project):

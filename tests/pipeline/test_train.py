@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from dial2vec.dialogue import read_dialogues
+from conversations.dialogue import read_dialogues
+from conversations.files import read_json
 from dial2vec.encoder import DialogueEncoder, network
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.reading import Reading
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.measure import measure
-from dial2vec.files import read_json
 from dial2vec.params import load_settings
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
@@ -26,7 +26,7 @@ from dial2vec.training.methods.dialoguecse import ContextSet
 from dial2vec.training.methods.masked import MaskedSet
 from dial2vec.training.negatives import Samples
 from dial2vec.training.plan import Given
-from pipeline.projects import READY, change, run
+from tests.pipeline.projects import READY, change, run
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dial2vec.pipeline.validate import validate
-from pipeline.projects import make_project, run
+from tests.pipeline.projects import make_project, run
 
 ENGLISH = ("Hello, my card was stolen yesterday, what should I do?", "I am sorry to hear that, I will block it now.")
 GERMAN = (

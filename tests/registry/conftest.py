@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.config import Promote
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.registry import tracking

@@ -10,8 +10,8 @@ from pathlib import Path
 import mlflow
 import pytest
 
+from conversations.files import write_json
 from dial2vec.errors import BusyError, ModelError
-from dial2vec.files import write_json
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry import by_hand, decisions
 from dial2vec.registry.champions import history, promote, rollback
@@ -19,8 +19,8 @@ from dial2vec.registry.receipts import reconcile, standing_champion
 from dial2vec.registry.records import Decision
 from dial2vec.registry.store import open_store, store_uri
 from dial2vec.registry.tracking import local_model, register_training, run_address
-from registry.conftest import points
-from registry.test_champions import MARGINS, aliases
+from tests.registry.conftest import points
+from tests.registry.test_champions import MARGINS, aliases
 
 NAME = "dial2vec-demo"
 

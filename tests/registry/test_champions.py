@@ -17,7 +17,7 @@ from dial2vec.registry.champions import history, promote, rollback
 from dial2vec.registry.records import Decision, Figures
 from dial2vec.registry.store import open_store
 from dial2vec.registry.tracking import local_model, register_training, registered_versions
-from registry.conftest import points
+from tests.registry.conftest import points
 
 MARGINS = Promote(confidence=0.0)
 

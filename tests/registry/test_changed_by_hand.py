@@ -13,7 +13,7 @@ from dial2vec.registry.champions import history, promote, rollback
 from dial2vec.registry.records import CANDIDATE
 from dial2vec.registry.store import hard_delete, open_store
 from dial2vec.registry.tracking import local_model, register_training, run_address
-from registry.test_champions import MARGINS
+from tests.registry.test_champions import MARGINS
 
 NAME = "dial2vec-demo"
 

@@ -13,15 +13,15 @@ from click.testing import CliRunner
 from dial2vec.cli import main
 from dial2vec.config import Prune
 from dial2vec.errors import ModelError
-from dial2vec.pipeline.dvc_cache import object_path
-from dial2vec.pipeline.prune import plan_prune
+from dial2vec.project.dvc_cache import object_path
+from dial2vec.project.prune import plan_prune
 from dial2vec.registry import old_versions as module
 from dial2vec.registry.by_hand import noticed
 from dial2vec.registry.champions import history
 from dial2vec.registry.old_versions import old_versions, orphans, remove
 from dial2vec.registry.store import open_store
 from dial2vec.registry.tracking import local_model, register_training, registered_versions
-from registry.conftest import points
+from tests.registry.conftest import points
 
 NAME = "dial2vec-demo"
 NOTHING_BY_AGE = Prune(keep_last=0, keep_days=0)

@@ -16,7 +16,7 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.registry import store
 from dial2vec.registry.champions import promote
 from dial2vec.registry.tracking import local_model, open_store, register_training, registered_versions
-from registry.conftest import points
+from tests.registry.conftest import points
 
 
 def runs(root: Path) -> list[tuple[str, str]]:

@@ -13,20 +13,20 @@ import pytest
 from click.testing import CliRunner
 from tokenizers import Tokenizer
 
+from conversations.files import write_json
 from dial2vec.cli import main
 from dial2vec.config import Promote
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.errors import CorpusError, ModelError
 from dial2vec.evaluation.intervals import Contributions, Gain
-from dial2vec.files import write_json
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.champions import history, promote, rollback
 from dial2vec.registry.receipts import reconcile, registered_models, standing_champion
 from dial2vec.registry.records import Figures, TrainingRecord
 from dial2vec.registry.store import as_default, model_name, open_store, store_uri
 from dial2vec.registry.tracking import local_model, register_training, registered_versions
-from registry.conftest import points
+from tests.registry.conftest import points
 
 MARGINS = Promote(confidence=0.0)
 SMALL = "demo-small"

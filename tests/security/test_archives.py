@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.data.corpora import CORPORA, checksum
+from dial2vec.data.corpora import checksum
 from dial2vec.data.corpora.checksum import PINNED, content_digest
 from dial2vec.data.corpora.fetch import fetch
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora import CORPORA
 
 ROOT = Path(__file__).parents[2]
 FILES = {"train/dialogues_001.json": "[]", "dev/dialogues_001.json": "[ ]", "README.md": "words"}

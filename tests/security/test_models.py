@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import load_with_head
 from dial2vec.errors import ModelError
 from dial2vec.registry.tracking import local_model
-from registry.conftest import encoders, record, registered_store
-from tiny_models import build
+from tests.conftest import make_dialogue
+from tests.registry.conftest import encoders, record, registered_store
+from tests.tiny_models import build
 
 __all__ = ["encoders", "record", "registered_store"]
 

@@ -19,13 +19,13 @@ from urllib.request import urlopen
 
 import pytest
 
-from collection.explorer.conftest import encoder as encoder
-from collection.explorer.conftest import grow as grow
-from collection.explorer.test_browser import addresses as addresses
 from dial2vec.addresses import silence
 from dial2vec.operation.pages import page_command, prefect_password
-from test_accessibility import collection as collection
-from test_accessibility import files as files
+from tests.collection.explorer.conftest import encoder as encoder
+from tests.collection.explorer.conftest import grow as grow
+from tests.collection.explorer.test_browser import addresses as addresses
+from tests.test_accessibility import collection as collection
+from tests.test_accessibility import files as files
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -28,13 +28,13 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from browser import Page, browser
 
-from collection.explorer.conftest import EVIL, collection, encoder, grow
 from dial2vec.addresses import address_of, listen, silence
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.server import application
 from dial2vec.operation.pages import page_command, prefect_password
-from operation.serving.conftest import served
-from registry.conftest import encoders, record, registered_store
+from tests.collection.explorer.conftest import EVIL, collection, encoder, grow
+from tests.operation.serving.conftest import served
+from tests.registry.conftest import encoders, record, registered_store
 
 __all__ = ["collection", "encoder", "encoders", "grow", "record", "registered_store", "served"]
 pytestmark = pytest.mark.services("chromium", "mlflow", "prefect")

@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.cli import main
 from dial2vec.collection.explorer.explorer_page import render_explorer
 from dial2vec.collection.explorer.packing import packed, packed_dialogues
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import BusyError
 from dial2vec.registry.champions import promote
 from dial2vec.registry.store import open_store
 from dial2vec.registry.tracking import local_model, register_training
-from registry.conftest import *  # noqa: F403
-from registry.test_champions import MARGINS
+from tests.registry.conftest import *  # noqa: F403
+from tests.registry.test_champions import MARGINS
 
 
 def words_about(root, version):
@@ -64,8 +64,8 @@ def dvc(root, *arguments):
 @pytest.fixture
 def forgetful(root, make_record, monkeypatch):
     """A project in which dialogue c2 left its words in data, artifacts, DVC, MLflow, the inbox and a collection."""
-    from dial2vec.pipeline.dvc import add_data
     from dial2vec.pipeline.dvc_records import data_hash
+    from dial2vec.project.dvc import add_data
 
     def lines(*names):
         return "".join(

@@ -18,12 +18,12 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.server import serve
 from dial2vec.operation.serving.tokens import AccessTokens
-from operation.serving.conftest import ask as ask
-from operation.serving.conftest import gate as gate
-from operation.serving.conftest import served as served
-from registry.conftest import encoders as encoders
-from registry.conftest import record as record
-from registry.conftest import registered_store as registered_store
+from tests.operation.serving.conftest import ask as ask
+from tests.operation.serving.conftest import gate as gate
+from tests.operation.serving.conftest import served as served
+from tests.registry.conftest import encoders as encoders
+from tests.registry.conftest import record as record
+from tests.registry.conftest import registered_store as registered_store
 
 TOKEN = "0123456789abcdef"
 HELLO = {"turns": [{"speaker": "a", "text": "w1 w2"}]}

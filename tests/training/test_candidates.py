@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from conversations.files import write_json
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.errors import ArtifactError, Dial2vecError
-from dial2vec.files import write_json
 from dial2vec.training.candidates import Candidate, become, read_candidates, save_weights, write_candidates
 
 from .test_loop import NEIGHBOURS, SETTINGS, corpus, run

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dial2vec.config import Train
 from dial2vec.training.data import first_turns, training_order, whole_batches
-from training.methods.tiny_runs import NUMBERED
+from tests.training.methods.tiny_runs import NUMBERED
 
 
 def test_utterances_are_numbered_through_all_dialogues():

@@ -14,11 +14,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from conftest import make_dialogue
 from dial2vec.config import Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, SettingsError
-from dial2vec.research.tables.systems import ALL
 from dial2vec.training import loop
 from dial2vec.training.data import training_order
 from dial2vec.training.loop import _Objective, train
@@ -26,6 +24,8 @@ from dial2vec.training.methods import METHODS
 from dial2vec.training.methods.dial2vec import SelfGuidedSet
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given, carry_out
+from dial2vec_papers.tables.systems import ALL
+from tests.conftest import make_dialogue
 
 SETTINGS = Train(
     method="dial2vec",
@@ -159,7 +159,7 @@ def test_killed_training_resumes_and_ends_with_the_same_curve_and_weights(tiny_f
         import os, signal, sys
         sys.path.insert(0, {str(Path(__file__).parents[1])!r})
         from dial2vec.training import loop
-        from training.test_loop import {name}, run
+        from tests.training.test_loop import {name}, run
         from pathlib import Path
         class Killer(loop._MarkWhole):
             def on_step_end(self, args, state, control, **_):

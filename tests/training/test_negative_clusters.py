@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from conftest import make_dialogue
 from dial2vec.config import Encoder
 from dial2vec.training.negatives import cluster_dialogues
+from tests.conftest import make_dialogue
 
 
 def test_dialogues_of_the_same_words_share_a_cluster_and_clusters_are_numbered_from_zero(tiny_folder, tmp_path):

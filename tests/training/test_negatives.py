@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
 from dial2vec.errors import ArtifactError
 from dial2vec.training.negatives import Samples, draw_samples
+from tests.conftest import make_dialogue
 
 LINES = st.lists(st.sampled_from("abc"), min_size=1, max_size=8)
 CORPORA = st.lists(LINES, min_size=1, max_size=6).map(

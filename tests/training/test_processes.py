@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, BertModel
 
-from conftest import make_dialogue
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import SettingsError
@@ -27,6 +26,7 @@ from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given, carry_out
 from dial2vec.training.processes import by_the_first, gathered, meet, rank, the_first_first
+from tests.conftest import make_dialogue
 
 INTERRUPTED = "dial2vec"
 TRAIN = Train(max_dialogues=21, batch_size=5, gradient_accumulation=1, learning_rate=1e-2, log_steps=1, epochs=1)

@@ -11,33 +11,33 @@ from dial2vec.cli.changes import compare, groups
 from dial2vec.cli.clusters import cluster
 from dial2vec.cli.completion import completion
 from dial2vec.cli.curate import curate
-from dial2vec.cli.data import add, fetch, queries, stats
+from dial2vec.cli.data import add, fetch, stats
 from dial2vec.cli.describe import describe
+from dial2vec.cli.explain import explain
 from dial2vec.cli.explorer import explore
 from dial2vec.cli.facet import facet
 from dial2vec.cli.group import Sections
 from dial2vec.cli.importing import import_
 from dial2vec.cli.look import look
 from dial2vec.cli.new import new
+from dial2vec.cli.papers import papers
 from dial2vec.cli.pipeline import drift, embed, page, results, run
-from dial2vec.cli.preset import preset
 from dial2vec.cli.registry import forget, history, promote, prune, rollback, versions
 from dial2vec.cli.report import report
-from dial2vec.cli.research import augment, evaluate, explain, tables
 from dial2vec.cli.schedule import schedule
 from dial2vec.cli.search import index, search
 from dial2vec.cli.segments import segments
 from dial2vec.cli.serving import serve
-from dial2vec.files import collect_rarely
+from dial2vec.processes import collect_rarely
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Bring conversations": (import_, add, fetch, stats, queries),
+    "Bring conversations": (import_, add, fetch, stats),
     "Train": (new, run, results, page),
     "Look into them": (look, index, search, explore, explain),
     "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, prune, forget, drift, schedule),
-    "Compare methods": (preset, tables, evaluate, augment),
+    "Compare methods": (papers,),
     "The shell": (completion,),
 }
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from conversations.words import printable, short
 from dial2vec.cli.group import examples
-from dial2vec.data.words import printable, short
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def groups(
         raise Dial2vecError("found both --json and --csv; expected one of them. Leave one out.")
     if over is not None and keys:
         raise Dial2vecError("found --key with --over, which shows no metadata; expected one of them. Leave one out.")
+    from conversations.progress import waiting
     from dial2vec.collection.changes import groups_over_time
     from dial2vec.collection.changes.overview import overview
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.filters import Filters
-    from dial2vec.data.progress import waiting
 
     collection, filters = CollectionFolder(folder), Filters(where=where)
     if over is not None:
@@ -102,10 +102,10 @@ def compare(
     """
     from tqdm.auto import tqdm
 
+    from conversations.progress import moving
     from dial2vec.collection.changes import compare_groups
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.filters import Filters
-    from dial2vec.data.progress import moving
 
     first, second = CollectionFolder(folder), None if other is None else CollectionFolder(other)
     with moving(tqdm(desc="dialogues read", unit="", disable=None, leave=False)) as bar:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from conversations.words import printable
 from dial2vec.cli.group import examples
-from dial2vec.data.words import printable
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
         raise Dial2vecError("found --undo with --k or --anew; expected one of them. --undo brings old clusters back.")
     from tqdm.auto import tqdm
 
+    from conversations.progress import moving
     from dial2vec.collection.clustering.clustering import cluster as cluster_collection
     from dial2vec.collection.clustering.clustering import clustering_steps, restore_clusters
     from dial2vec.collection.collection_folder import CollectionFolder
-    from dial2vec.data.progress import moving
 
     collection = CollectionFolder(folder)
     if undo:

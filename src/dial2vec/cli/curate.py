@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from conversations.words import printable
 from dial2vec.cli.group import examples
-from dial2vec.data.words import printable
 
 if TYPE_CHECKING:
     from dial2vec.collection.clustering.clusters import Clusters

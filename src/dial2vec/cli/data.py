@@ -6,14 +6,11 @@ import dataclasses
 import json
 import os
 from contextlib import closing
-from pathlib import Path
 
 import click
 
 from dial2vec.cli.group import complete_corpus, complete_public, examples
 from dial2vec.files import checkout_lock, find_root
-
-SPLITS = ("train", "dev", "test")
 
 
 @click.command(epilog=examples("dial2vec fetch sgd"))
@@ -26,7 +23,7 @@ def fetch(corpus: str) -> None:
     """
     from dial2vec.data.corpora.fetch import MIRROR
     from dial2vec.data.corpora.fetch import fetch as fetch_corpus
-    from dial2vec.pipeline.dvc import add_data, restore_data
+    from dial2vec.project.dvc import add_data, restore_data
 
     root = find_root()
     mirror = os.environ.get(MIRROR)
@@ -47,13 +44,13 @@ def add(corpus: str) -> None:
 
     The transcripts are JSON Lines. Prints how many dialogues can be used, and which expectation would stop a run.
     """
+    from conversations.dialogue import Quarantined
+    from conversations.progress import bar_of
     from dial2vec.data.corpora import get_corpus
-    from dial2vec.data.progress import bar_of
     from dial2vec.data.validation import Checker, checked_parts
-    from dial2vec.dialogue import Quarantined
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts
-    from dial2vec.pipeline.dvc import add_data, restore_data
+    from dial2vec.project.dvc import add_data, restore_data
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -77,36 +74,6 @@ def add(corpus: str) -> None:
     for result in failed:
         click.echo(f"This would stop a run: expected {result.expectation}; found {result.found}", err=True)
     click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
-
-
-@click.command(epilog=examples("dial2vec queries ubuntu_v2 --split test --output queries.jsonl"))
-@click.argument("corpus", shell_complete=complete_public)
-@click.option("--split", type=click.Choice(SPLITS), default="test", show_default=True, help="Split to write.")
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="JSON Lines file to write.")
-def queries(corpus: str, split: str, output: Path) -> None:
-    """Write contexts of a public CORPUS with candidate responses.
-
-    Only Ubuntu V2, DSTC7 and ECD come with candidates. Each line has a context with its speakers, the candidates and
-    the places of the right ones.
-    """
-    from dial2vec.data.corpora import get_corpus
-    from dial2vec.data.corpora.file_corpus import CandidateCorpus
-    from dial2vec.data.corpora.response_queries import write_queries
-    from dial2vec.dialogue import Quarantined
-    from dial2vec.errors import CorpusError
-
-    root = find_root()
-    reader = get_corpus(corpus, data=root / "data")
-    if not isinstance(reader, CandidateCorpus):
-        raise CorpusError(
-            f"{corpus} has no candidates; expected one of the corpora that come with them. Choose another corpus, or "
-            "let response selection draw candidates."
-        )
-    quarantine: list[Quarantined] = []
-    written = write_queries(output, reader.queries(root / "data" / corpus, split=split, quarantine=quarantine))
-    click.echo(f"{written} contexts with candidates written to {output}, {len(quarantine)} records cannot be used.")
-    for record in quarantine[:5]:
-        click.echo(f"  {record}", err=True)
 
 
 @click.command(epilog=examples("dial2vec stats calls"))

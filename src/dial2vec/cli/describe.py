@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from conversations.words import printable
 from dial2vec.cli.group import examples
-from dial2vec.data.words import printable
 from dial2vec.errors import Dial2vecError, SettingsError
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def describe(
     """
     from tqdm.auto import tqdm
 
+    from conversations.redaction import COUNTRIES
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.describing.describing import describe_groups, estimate, questions_of
-    from dial2vec.data.importing.redaction import COUNTRIES
-    from dial2vec.pipeline.import_export import Masks
+    from dial2vec.project.import_export import Masks
 
     if unmasked and (names or countries):
         raise Dial2vecError(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from conversations.words import printable
 from dial2vec.cli.group import examples
-from dial2vec.data.words import printable
 from dial2vec.errors import CorpusError, did_you_mean
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def facet(folder: Path, name: str, answers: tuple[str, ...], known: tuple[str, .
     Writes NAME.parquet, NAME.csv and NAME.json into FOLDER/facets.
     """
     values = _values(answers, known)
+    from conversations.progress import waiting
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.facets import facet as answer_facet
     from dial2vec.collection.search.turns import complete_turns
-    from dial2vec.data.progress import waiting
 
     collection = CollectionFolder(folder)
     complete_turns(collection, progress=True)

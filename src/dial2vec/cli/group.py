@@ -14,6 +14,8 @@ from dial2vec.registry import SMALL
 
 # Exit status that a shell reports for a program ended by Ctrl-C.
 INTERRUPTED = 130
+# Commands that once stood beside the others, and what the Makefile once called the tables.
+MOVED = dict.fromkeys(("tables", "evaluate", "augment", "preset", "queries"), "papers")
 OLD_NAMES = {"benchmark": "tables"}
 START_HERE = """Start here:
   dial2vec look calls.csv                    the map of your export, in the browser
@@ -39,7 +41,11 @@ class Sections(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a name, also of its old name."""
-        return super().get_command(ctx, OLD_NAMES.get(cmd_name, cmd_name))
+        name = OLD_NAMES.get(cmd_name, cmd_name)
+        if name not in MOVED:
+            return super().get_command(ctx, name)
+        group = super().get_command(ctx, MOVED[name])
+        return group.get_command(ctx, name) if isinstance(group, click.Group) else None
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does, and how to start."""
@@ -95,6 +101,6 @@ def complete_registered(context: click.Context, parameter: click.Parameter, begu
 
 def complete_public(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """Return the public corpora that start with `begun`, for the shell."""
-    from dial2vec.data.corpora import CORPORA
+    from dial2vec.data.corpora import known_corpora
 
-    return [name for name in sorted(CORPORA.keys() - {"demo"}) if name.startswith(begun)]
+    return [name for name in sorted(known_corpora().keys() - {"demo"}) if name.startswith(begun)]

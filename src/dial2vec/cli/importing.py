@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from conversations.options import FORMATS
 from dial2vec.cli.group import examples
-from dial2vec.data.importing import FORMATS
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
 if TYPE_CHECKING:
-    from dial2vec.data.importing.options import Options
-    from dial2vec.pipeline.import_export import Masks
+    from conversations.options import Options
+    from dial2vec.project.import_export import Masks
 
 
 def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from dial2vec.data.importing.explaining import known_exports
+        from conversations.explaining import known_exports
 
         click.echo(known_exports())
         ctx.exit()
@@ -102,8 +102,8 @@ def import_(
     chats, transcripts, captions, workbooks, Word documents, zip archives, databases. What is not known is guessed; the
     summary shows how it was read (docs/import.md).
     """
-    from dial2vec.pipeline.import_export import Show, import_export
-    from dial2vec.pipeline.import_files import import_files
+    from dial2vec.project.import_export import Show, import_export
+    from dial2vec.project.import_files import import_files
 
     if (name is None) == (output is None):
         raise Dial2vecError(
@@ -120,7 +120,7 @@ def import_(
 
 def options_of(reading: dict[str, Any]) -> Options:
     """Return how to read an export, from the options of the command."""
-    from dial2vec.data.importing.options import Options
+    from conversations.options import Options
 
     keep = tuple(filter(None, (kind.strip().lower() for kind in reading["keep"].split(","))))
     given = reading | {"format": reading["file_format"], "keep": keep}
@@ -129,8 +129,8 @@ def options_of(reading: dict[str, Any]) -> Options:
 
 def masks_of(reading: dict[str, Any]) -> Masks | None:
     """Return what to mask, from the options of the command; None for nothing."""
-    from dial2vec.data.importing.redaction import COUNTRIES
-    from dial2vec.pipeline.import_export import Masks
+    from conversations.redaction import COUNTRIES
+    from dial2vec.project.import_export import Masks
 
     names, countries = reading["names"], reading["countries"]
     wanted = reading["redact"] or names or countries

@@ -40,8 +40,8 @@ def look(
     SOURCE is any export that `import` reads, or a .jsonl file of dialogues. The dialogues are read, encoded, grouped
     and shown in your browser; Ctrl-C ends it. NAME.look keeps the result, so that the next look at SOURCE is quick.
     """
+    from conversations.formats.formats import stem
     from dial2vec.collection.look import LookReading, clusters_of, look_into
-    from dial2vec.data.importing.files.formats import stem
 
     options, masks = options_of(reading), masks_of(reading)
     folder = output or Path(f"{stem(source)}.look")

@@ -19,7 +19,7 @@ def new(folder: Path) -> None:
     the name of the folder. Training needs the extra "pipeline" (docs/projects.md).
     """
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.project import make_project
+    from dial2vec.project.new import make_project
 
     written = make_project(folder)
     [corpus] = load_settings(folder / "params.yaml").corpora

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from conversations.files import read_json
 from dial2vec.cli.group import examples
 from dial2vec.cli.model import UNTRAINED, model_option
 from dial2vec.cli.workers import worker_options
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import checkout_lock, find_root, read_json
+from dial2vec.files import checkout_lock, find_root
 
 if TYPE_CHECKING:
     from dial2vec.collection.embedding.on_ray import RayWorkers
@@ -35,9 +36,9 @@ def run() -> None:
     continues if it is started again.
     """
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.dvc import dvc, ensure_data, require_stages, targets
     from dial2vec.pipeline.dvc_records import note_data
-    from dial2vec.pipeline.results import results_table
+    from dial2vec.project.dvc import dvc, ensure_data, require_stages, targets
+    from dial2vec.project.results import results_table
     from dial2vec.registry.receipts import reconcile
 
     root = find_root()
@@ -60,7 +61,7 @@ def results(as_json: bool) -> None:
     """Show the results of the last run."""
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts
-    from dial2vec.pipeline.results import require_runs, results_table
+    from dial2vec.project.results import require_runs, results_table
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -128,7 +129,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     TRANSCRIPTS is a JSON Lines file, or a folder of them. Exit status: 0 without drift or with too few dialogues to
     judge, 3 on drift, 1 on an error.
     """
-    from dial2vec.dialogue import Quarantined
+    from conversations.dialogue import Quarantined
     from dial2vec.params import load_operation, load_settings
 
     root = find_root()

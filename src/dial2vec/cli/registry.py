@@ -28,7 +28,7 @@ def promote(corpus: str, as_json: bool) -> None:
     CORPUS-small judges the student of a corpus, also against its teacher.
     """
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.promotion import promote_candidate
+    from dial2vec.project.promotion import promote_candidate
     from dial2vec.registry.promotion import verdict_sentence
     from dial2vec.registry.receipts import registered_models
 
@@ -116,7 +116,7 @@ def prune(
     """
     from dial2vec.operation.old_runs import remove_old_runs
     from dial2vec.params import load_operation, load_settings
-    from dial2vec.pipeline.prune import plan_prune, remove_planned
+    from dial2vec.project.prune import plan_prune, remove_planned
 
     root = find_root()
     block = load_operation(root / "operation.yaml").prune

@@ -46,9 +46,9 @@ def report(
         raise Dial2vecError(f"{output} does not end in .html; expected an .html file. Rename it.")
     from tqdm.auto import tqdm
 
+    from conversations.progress import moving
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.summary import Scope, write_summary
-    from dial2vec.data.progress import moving
 
     collection = CollectionFolder(folder)
     path = output or Path(f"{folder.resolve().name}.html")

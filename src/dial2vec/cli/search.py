@@ -20,11 +20,11 @@ from dial2vec.cli.workers import worker_options
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
+    from conversations.dialogue import Dialogue
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.embedding.on_ray import RayWorkers
     from dial2vec.collection.search import Filters, Search
     from dial2vec.collection.search.search import Answer, Asked
-    from dial2vec.dialogue import Dialogue
 
 # Endings of files that hold dialogues, and a query that may be meant as a path.
 DIALOGUE_FILES, WORD = (".json", ".jsonl", ".gz"), re.compile(r"\S{1,200}")
@@ -50,7 +50,7 @@ def index(
     from dial2vec.collection.embedding.shards import look_at
 
     look_at(transcripts)
-    from dial2vec.data.progress import waiting
+    from conversations.progress import waiting
     from dial2vec.encoder.loading import load_encoder
 
     own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
@@ -190,9 +190,9 @@ def search(
 
 
 def _open(collection: CollectionFolder, way: Asked) -> Search:
+    from conversations.progress import waiting
     from dial2vec.collection.search import Search
     from dial2vec.collection.search.moments import how_to_get_turns
-    from dial2vec.data.progress import waiting
 
     with waiting("loading the encoder"):
         engine = Search(collection)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from conversations.words import printable
 from dial2vec.cli.group import examples
-from dial2vec.data.words import printable
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def segments(folder: Path, dialogue_id: str | None, seed: int, as_json: bool) ->
     """
     from tqdm.auto import tqdm
 
+    from conversations.progress import moving
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.turns import complete_turns
     from dial2vec.collection.segments import find_segments
     from dial2vec.collection.segments.segments import segment_steps
-    from dial2vec.data.progress import moving
 
     collection = CollectionFolder(folder)
     if dialogue_id is not None:

@@ -17,6 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
+from conversations.files import atomic_path
+from conversations.words import words
 from dial2vec.collection.collection_folder import (
     MANIFEST,
     ROWS,
@@ -31,12 +34,10 @@ from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.collection.search.moments import update_moments
 from dial2vec.data.metadata import packed_metadata
-from dial2vec.data.words import words
-from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
 from dial2vec.encoder.loading import Encoder, save_copy
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
-from dial2vec.files import atomic_path, folder_lock
+from dial2vec.files import folder_lock
 
 
 @dataclass(frozen=True, slots=True)

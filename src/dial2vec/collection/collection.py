@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from conversations.dialogue import Dialogue
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import Clusters, read_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.describing import read_descriptions
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.search.search import Asked, Search
-from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ArtifactError
 
 if TYPE_CHECKING:

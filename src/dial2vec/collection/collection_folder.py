@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, dialogue_from_record
+from conversations.files import write_errors, write_json
 from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed, with_fact
-from dial2vec.dialogue import Dialogue, dialogue_from_record
 from dial2vec.errors import ArtifactError, CorpusError, did_you_mean
-from dial2vec.files import write_errors, write_json
 
 MANIFEST = "collection.json"
 # Folder of the answers to questions of one's own.

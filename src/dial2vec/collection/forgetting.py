@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from conversations.dialogue import write_dialogues
+from conversations.files import atomic_path
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.packing import json_of_packed
 from dial2vec.data.traces import without_dialogues
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.files import atomic_path, folder_lock
+from dial2vec.files import folder_lock
 
 # What people wrote: decisions about groups, and notes with a line per dialogue.
 KEPT = ("curation.yaml", "notes.jsonl")

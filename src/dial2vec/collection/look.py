@@ -13,6 +13,15 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+from conversations.dialogue import read_dialogues
+from conversations.files import read_json, write_json
+from conversations.formats.formats import stem
+from conversations.loading import holds_dialogues
+from conversations.options import Options
+from conversations.progress import moving, waiting
+from conversations.reading import read_export
+from conversations.summary import import_summary
+from conversations.writing import Places, quarantine_known_ids, write_import
 from dial2vec.collection.adding import add, content_of
 from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.clustering.clustering import cluster, clustering_steps
@@ -20,18 +29,10 @@ from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.notes import notes_file
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
-from dial2vec.data.importing.files.formats import stem
-from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.reading import read_export
-from dial2vec.data.importing.summary import import_summary
-from dial2vec.data.importing.writing import Places, quarantine_known_ids, write_import
-from dial2vec.data.progress import moving, waiting
-from dial2vec.data.read import holds_dialogues
-from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
-from dial2vec.files import folder_lock, read_json, write_json
-from dial2vec.pipeline.import_export import Masks, join_and_mask
+from dial2vec.files import folder_lock
+from dial2vec.project.import_export import Masks, join_and_mask
 
 # Hidden, because a new collection must be in an otherwise empty folder.
 OWN = ".look"

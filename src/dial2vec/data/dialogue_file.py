@@ -10,8 +10,8 @@ from typing import overload
 
 import numpy as np
 
-from dial2vec.dialogue import Dialogue, dialogues_of_lines, read_dialogues
-from dial2vec.files import reading_errors
+from conversations.dialogue import Dialogue, dialogues_of_lines, read_dialogues
+from conversations.files import reading_errors
 
 
 class DialogueFile(Sequence[Dialogue]):

@@ -8,8 +8,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.data.words import words
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
+from conversations.words import words
 
 SHINGLE = 3  # words
 # Two dialogues share a band with probability 99.8 % at a similarity of 80 %, and 1.5 % at 30 %.

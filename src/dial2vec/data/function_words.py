@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.data.words import UNSPACED
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
+from conversations.words import UNSPACED
 
 # A run of katakana, a character of a script without blanks, or letters that no digit touches ("8th", "mp3").
 TOKEN = re.compile(

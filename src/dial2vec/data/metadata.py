@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dial2vec.dialogue import Value, moment_of
+from conversations.dialogue import Value, moment_of
 
 Kind = Literal["number", "time", "category", "text"]
 # Key and value of each fact; values are JSON, because one key may hold numbers and texts.

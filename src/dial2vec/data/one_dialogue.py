@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dial2vec.dialogue import Dialogue, Origin, RecordError, dialogue_from_record, read_dialogues
+from conversations.dialogue import Dialogue, Origin, RecordError, dialogue_from_record, read_dialogues
+from conversations.files import reading_errors
 from dial2vec.errors import CorpusError, did_you_mean
-from dial2vec.files import reading_errors
 
 # Number of ids that an error lists.
 N_IDS = 5

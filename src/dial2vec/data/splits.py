@@ -12,10 +12,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import EQUAL_SHARES, Prepare
 from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.data.duplicates import Places, Signatures, nearest_among, signatures
-from dial2vec.dialogue import Dialogue
 
 SPLITS = ("train", "dev", "test")
 LEFT_OUT = len(SPLITS)

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, Quarantined
+from conversations.progress import counted
+from conversations.words import words
 from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.joint import Joint
-from dial2vec.data.progress import counted
 from dial2vec.data.splits import SPLITS, Division, divide, signed_blocks
-from dial2vec.data.words import words
-from dial2vec.dialogue import Dialogue, Quarantined
 
 # Liu et al. 2022, Table 1: dialogues, mean turns and mean words of each split, and labels of the whole corpus.
 PUBLISHED: dict[str, tuple[dict[str, tuple[int, int, int]], int]] = {

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from conversations.dialogue import Dialogue
+from conversations.words import UNSPACED
 from dial2vec.data.function_words import Words, function_words
-from dial2vec.data.words import UNSPACED
-from dial2vec.dialogue import Dialogue
 
 # Largest number of dialogues that are read, and of all words.
 READ, READ_WORDS = 20_000, 4_000_000

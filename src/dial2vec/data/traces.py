@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from dial2vec.dialogue import Dialogue
-from dial2vec.files import atomic_path
+from conversations.dialogue import Dialogue
+from conversations.files import atomic_path
 
 # Letters of the shortest word that may be a trace.
 SHORTEST = 4

@@ -18,7 +18,7 @@ from torch import nn
 
 from dial2vec.encoder.inputs import InputStyle
 from dial2vec.encoder.names import SHORT_NAMES, resolve
-from dial2vec.encoder.plato import PlatoModel, is_plato
+from dial2vec.encoder.papers.plato import PlatoModel, is_plato
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import Dial2vecError, ModelError
 

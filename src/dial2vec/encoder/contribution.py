@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder.student import StudentEncoder
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
+from conversations.dialogue import Dialogue, RecordError, dialogue_from_record
 from dial2vec.errors import CorpusError
 
 Messages: TypeAlias = Sequence[Mapping[str, Any]]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import Encoder as Settings
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.backbone import load_backbone, own_input, save_backbone
 from dial2vec.encoder.contribution import turn_shares
 from dial2vec.encoder.conversations import Given, Messages, as_dialogues

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from conversations.files import atomic_path
 from dial2vec.errors import ModelError
-from dial2vec.files import atomic_path
 
 SETTINGS_FILE = "dialogue_encoder.json"
 STUDENT_FILE = "dialogue_student.json"

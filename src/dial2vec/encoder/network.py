@@ -16,13 +16,13 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from dial2vec.encoder.backbone import attention_heads, embedding_blocks, extra_inputs, layers, limits
-from dial2vec.encoder.cpu_attention import use_cpu_attention
-from dial2vec.encoder.hierarchical import Hierarchy, new_hierarchy
+from dial2vec.encoder.cpu.attention import use_cpu_attention
+from dial2vec.encoder.cpu.packed import PackedLayers, can_pack, frozen_layers, packed_bottom, position_bias
+from dial2vec.encoder.cpu.recomputing import StepMemory
+from dial2vec.encoder.cpu.threads import fitting_threads
 from dial2vec.encoder.inputs import input_style
-from dial2vec.encoder.packed import PackedLayers, can_pack, frozen_layers, packed_bottom, position_bias
+from dial2vec.encoder.papers.hierarchical import Hierarchy, new_hierarchy
 from dial2vec.encoder.reading import EncoderOptions
-from dial2vec.encoder.recomputing import StepMemory
-from dial2vec.encoder.threads import fitting_threads
 from dial2vec.encoder.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.errors import Dial2vecError, SettingsError
 
@@ -40,7 +40,7 @@ class Network(nn.Module):
     :raises ModelError: if the backbone cannot read the input.
 
     Attributes: `attention_dropout`, whether attention drops weights in training; `precision`, in which dialogues are
-    read; `codes` [m, d], those of a Poly-encoder (`dial2vec.encoder.codes`), None without them.
+    read; `codes` [m, d], those of a Poly-encoder (`dial2vec.encoder.papers.codes`), None without them.
     """
 
     def __init__(self, backbone: Any, tokenizer: Any, options: EncoderOptions) -> None:

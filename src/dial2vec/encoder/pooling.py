@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from dial2vec.encoder.hierarchical import reading_order
+from dial2vec.encoder.papers.hierarchical import reading_order
 from dial2vec.errors import Dial2vecError
 
 Pooling = Literal["role", "mean", "turns", "cls", "separators"]

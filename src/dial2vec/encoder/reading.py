@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-from dial2vec.encoder.hierarchical import HIERARCHIES
 from dial2vec.encoder.inputs import apart_input, check_name, input_style, joined_input
+from dial2vec.encoder.papers.hierarchical import HIERARCHIES
 from dial2vec.encoder.pooling import Pooling
 from dial2vec.encoder.tokens import DialogueTokenizer
 from dial2vec.errors import ModelError
@@ -33,7 +33,7 @@ class EncoderOptions(Reading):
 
     :param max_length: longest input in tokens; the encoder's own limit may be lower.
     :param last_turns: number of turns that are read, counted from the end; None is the input's own number.
-    :param hierarchy: "none", or a name of `dial2vec.encoder.hierarchical.HIERARCHIES`: a layer on top of the backbone
+    :param hierarchy: "none", or a name of `encoder.papers.hierarchical.HIERARCHIES`: a layer on top of the backbone
         that reads turns as turns. Untrained it changes no vector.
     :param turn_embeddings: whether to add a table for the turn index to the input.
     :param role_embeddings: whether to add a table for the role. A new table is zero and changes no vector.

@@ -11,11 +11,11 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from dial2vec.encoder.codes import give_codes
 from dial2vec.encoder.folder import SETTINGS_FILE, is_student
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.hierarchical import HIERARCHIES, load_hierarchy, name_of, save_hierarchy
 from dial2vec.encoder.network import Network
+from dial2vec.encoder.papers.codes import give_codes
+from dial2vec.encoder.papers.hierarchical import HIERARCHIES, load_hierarchy, name_of, save_hierarchy
 from dial2vec.encoder.reading import EncoderOptions
 from dial2vec.errors import ModelError
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder.inputs import input_style, joined_input
 from dial2vec.errors import CorpusError, ModelError
 

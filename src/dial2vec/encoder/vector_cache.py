@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
+from conversations.files import atomic_path
 from dial2vec.encoder.network import Precision, resolved
-from dial2vec.files import atomic_path, claim, code_hash
+from dial2vec.files import claim, code_hash
 
 if TYPE_CHECKING:
     from dial2vec.encoder.encoder import DialogueEncoder

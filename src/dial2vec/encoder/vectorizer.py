@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
+from conversations.dialogue import Dialogue, RecordError, dialogue_from_record
 from dial2vec.encoder.conversations import kind_of_given
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder.pooling import Pooling
 from dial2vec.encoder.tokens import DialogueTokenizer, TokenSequence
 from dial2vec.errors import Dial2vecError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.evaluation.clustering import Way
 from dial2vec.evaluation.intervals import Contributions, contributions
 from dial2vec.evaluation.scores import figures, score, task_scores

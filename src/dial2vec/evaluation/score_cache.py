@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
+from conversations.files import atomic_path
 from dial2vec.evaluation.intervals import Contributions
-from dial2vec.files import atomic_path, code_hash
+from dial2vec.files import code_hash
 
 if TYPE_CHECKING:
     from dial2vec.evaluation.clustering import Way

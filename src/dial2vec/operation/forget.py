@@ -15,16 +15,16 @@ from pathlib import Path
 
 import yaml
 
+from conversations.dialogue import Dialogue, dialogue_from_record, read_dialogues
+from conversations.files import atomic_path, read_json, transcript_files, write_json
 from dial2vec.collection.collection_folder import MANIFEST
 from dial2vec.collection.forgetting import forget_in_collection, map_or_table_holds
-from dial2vec.data.corpora.transcripts import LABELS, read_labels, transcript_files
+from dial2vec.data.corpora.transcripts import LABELS, read_labels
 from dial2vec.data.traces import holds, traces_of, without_dialogues, without_label_rows
-from dial2vec.dialogue import Dialogue, dialogue_from_record, read_dialogues
 from dial2vec.errors import CorpusError, did_you_mean
-from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.dvc import add_data
-from dial2vec.pipeline.dvc_cache import (
+from dial2vec.project.dvc import add_data
+from dial2vec.project.dvc_cache import (
     cache_folder,
     directory_entries,
     object_path,

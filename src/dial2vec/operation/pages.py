@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from conversations.files import write_errors
 from dial2vec.errors import BusyError, Dial2vecError, require_module
-from dial2vec.files import write_errors
 
 PREFECT_SERVER, PREFECT_PASSWORD = "PREFECT_API_URL", "PREFECT_API_AUTH_STRING"
 LOGIN = "Prefect's page asks once per browser for a password: the line in .prefect/secret."

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
+from conversations.dialogue import Dialogue, read_dialogues
+from conversations.files import write_json
 from dial2vec.config import Settings
 from dial2vec.data.dialogue_file import DialogueFile
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate
-from dial2vec.files import code_hash, write_json
+from dial2vec.files import code_hash
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.select import choice_record, choose, draw_dialogues, figures_of, views

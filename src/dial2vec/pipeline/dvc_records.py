@@ -17,8 +17,8 @@ from pathlib import Path
 
 import yaml
 
+from conversations.files import atomic_path, write_errors
 from dial2vec.errors import Dial2vecError, VersioningError
-from dial2vec.files import atomic_path, write_errors
 
 log = logging.getLogger(__name__)
 

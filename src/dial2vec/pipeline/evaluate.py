@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
+from conversations.files import atomic_path, read_json, write_json
 from dial2vec.config import Settings, flat, part_of, parts_of
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.encoder.loading import Encoder, load_encoder
@@ -24,7 +25,6 @@ from dial2vec.evaluation.measure import Measured, measure, measure_vectors
 from dial2vec.evaluation.report.dialogue_map import MOST_POINTS
 from dial2vec.evaluation.report.report import Report, render_report
 from dial2vec.evaluation.score_cache import cache_scores, measurement_hash
-from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.scoring import measured_dialogues, scoring

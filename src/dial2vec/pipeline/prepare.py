@@ -11,15 +11,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from conversations.dialogue import dialogues_of_lines, line_of
+from conversations.files import atomic_path, numbered_lines, write_json
 from dial2vec.config import Settings, part_of
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.splits import BLOCK, LEFT_OUT, SPLITS, Copy, Division, Signed, divide
 from dial2vec.data.workers import spread
-from dial2vec.dialogue import dialogues_of_lines, line_of
 from dial2vec.errors import CorpusError
-from dial2vec.files import atomic_path, numbered_lines, write_json
 from dial2vec.params import load_operation
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts

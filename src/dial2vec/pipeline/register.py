@@ -11,13 +11,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from conversations.dialogue import read_dialogues
+from conversations.files import read_json, write_json
 from dial2vec.config import Settings, flat
-from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.evaluation import ENCODERS
 from dial2vec.evaluation.intervals import Gain
-from dial2vec.files import read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import data_hash

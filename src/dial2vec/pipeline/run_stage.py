@@ -12,14 +12,16 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
+from conversations.files import write_json
 from dial2vec import telemetry
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import checkout_lock, collect_rarely, ending_with, find_root, write_json
+from dial2vec.files import checkout_lock, find_root
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import mend
 from dial2vec.pipeline.free_space import naming_full_disk
+from dial2vec.processes import collect_rarely, ending_with
 
 Stage = Callable[[Artifacts, Settings], str]
 # Set by torchrun.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from conversations.dialogue import read_dialogues
+from conversations.files import read_json
 from dial2vec.config import Settings
-from dial2vec.dialogue import read_dialogues
-from dial2vec.files import read_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.negatives import cluster_dialogues, draw_samples

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from conversations.dialogue import Dialogue, read_dialogues
+from conversations.files import read_json
 from dial2vec.config import Settings
-from dial2vec.dialogue import Dialogue, read_dialogues
-from dial2vec.files import read_json
 from dial2vec.pipeline.artifacts import Artifacts
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from conversations.dialogue import Dialogue, read_dialogues
+from conversations.files import read_json, write_json
 from dial2vec.config import Settings
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.reading import Reading
@@ -27,7 +28,6 @@ from dial2vec.evaluation.selection.choice import (
     choose_last,
 )
 from dial2vec.evaluation.selection.criteria import CHOOSING, Views
-from dial2vec.files import read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.candidates import Candidate as Entry

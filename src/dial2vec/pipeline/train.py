@@ -9,10 +9,11 @@ import shutil
 from dataclasses import asdict
 from pathlib import Path
 
+from conversations.files import atomic_path, write_json
 from dial2vec.config import Settings
 from dial2vec.data.dialogue_file import DialogueFile
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.files import atomic_path, code_hash, write_json
+from dial2vec.files import code_hash
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.candidates import write_candidates

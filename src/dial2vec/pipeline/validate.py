@@ -6,15 +6,15 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import asdict, replace
 
+from conversations.dialogue import Quarantined, write_quarantine
+from conversations.files import atomic_path, read_json, write_json
+from conversations.progress import bar_of
 from dial2vec.config import Settings, Validate, part_of
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.joint import Joint
-from dial2vec.data.progress import bar_of
 from dial2vec.data.validation import Checker, Profile, ValidationResult, checked_parts, require
 from dial2vec.data.validation.validation_page import render_validation
-from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.errors import ArtifactError, ValidationError
-from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.params import load_operation
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts

@@ -8,8 +8,8 @@ from typing import Any
 
 from mlflow import MlflowClient
 
+from conversations.files import read_json
 from dial2vec.errors import ArtifactError, ModelError
-from dial2vec.files import read_json
 from dial2vec.registry import SMALL, receipt_path
 from dial2vec.registry.by_hand import noticed
 from dial2vec.registry.records import CANDIDATE, CHAMPION

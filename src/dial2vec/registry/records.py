@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.evaluation.intervals import Contributions, Gain, Interval
 from dial2vec.registry import promotion
 

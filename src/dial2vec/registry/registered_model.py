@@ -51,7 +51,7 @@ class DialogueVectors(mlflow.pyfunc.PythonModel):
         :raises MlflowException: INVALID_PARAMETER_VALUE (status 400 of the scoring server) with the place of the
             dialogue, from 1, and its id.
         """
-        from dial2vec.dialogue import RecordError, dialogue_from_record
+        from conversations.dialogue import RecordError, dialogue_from_record
 
         if not model_input:
             raise MlflowException("there are no dialogues; send at least one", error_code=INVALID_PARAMETER_VALUE)

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conversations.files import read_json, write_json
 from dial2vec.errors import ArtifactError
-from dial2vec.files import read_json, write_json
 from dial2vec.registry import corpus_of
 
 TAG = "dial2vec.seen"

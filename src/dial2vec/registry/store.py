@@ -16,10 +16,10 @@ from typing import Any
 
 import yaml
 
+from conversations.files import atomic_path, write_errors
 from dial2vec.addresses import shown, silence
 from dial2vec.config import parts_of
 from dial2vec.errors import CorpusError, ModelError, did_you_mean
-from dial2vec.files import atomic_path, write_errors
 from dial2vec.registry import SMALL, corpus_of
 from dial2vec.registry.records import CANDIDATE
 from dial2vec.registry.seen import last_seen

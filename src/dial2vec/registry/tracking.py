@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version as installed
 from pathlib import Path
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
+from conversations.files import write_json
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
-from dial2vec.files import find_root, write_json
+from dial2vec.files import find_root
 from dial2vec.registry import corpus_of, decisions
 from dial2vec.registry.by_hand import note_state, notice
 from dial2vec.registry.model_card import model_card, start_card

@@ -11,13 +11,13 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from conversations.files import atomic_path, read_json, write_json
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import add_token
-from dial2vec.encoder.codes import give_codes
 from dial2vec.encoder.head import Head
+from dial2vec.encoder.papers.codes import give_codes
 from dial2vec.encoder.reading import Reading
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, read_json, write_json
 
 INDEX = "candidates.json"
 TRAINED_HEAD, BASE = "head.safetensors", "base.safetensors"

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
+from conversations.dialogue import Dialogue
+from conversations.words import words
 from dial2vec.config import Train
-from dial2vec.data.words import words
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, Utterances
 from dial2vec.errors import SettingsError

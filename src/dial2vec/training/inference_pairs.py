@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.errors import CorpusError, MissingDataError
 
 # Dialogue-NLI's own label, and that of other sets of inference pairs.

@@ -21,7 +21,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.threads import steady_threads
+from dial2vec.encoder.cpu.threads import steady_threads
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import claim

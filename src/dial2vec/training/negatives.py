@@ -12,10 +12,10 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
+from conversations.files import atomic_path
 from dial2vec.config import Encoder
-from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path
 
 KeepRole = Literal["random", "first", "second"]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import add_token
-from dial2vec.encoder.codes import give_codes
 from dial2vec.encoder.head import Head
+from dial2vec.encoder.papers.codes import give_codes
 from dial2vec.encoder.reading import Reading
 from dial2vec.training.data import TrainingSet
 from dial2vec.training.loop import Names, Schedule, Trained, train

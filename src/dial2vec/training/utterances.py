@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import DialogueCse, Dse
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.tokens import DialogueTokenizer, TokenSequence
 from dial2vec.training.data import TrainingSet, tokenised_turns
 

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.collection.adding import _rows
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, none_split_off, write_clusters
 from dial2vec.collection.clustering.levels import Area
 from dial2vec.collection.collection_folder import Addition, CollectionFolder, Manifest, rows_file
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.nearest import unit_rows
 
 D = 6

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.collection.changes.conftest import call
 
 from dial2vec.collection.changes import compare_groups, groups_over_time, groups_table, standing_out
 from dial2vec.collection.clustering.clusters import read_stored, write_clusters
+from tests.collection.changes.conftest import call
 
 PHONE, CHAT = {"channel": "phone"}, {"channel": "chat"}
 CALLS = [

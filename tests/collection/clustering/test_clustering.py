@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from conversations.files import write_json
 from dial2vec.cli import main
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, clusters, describing, read_clusters, restore_clusters
@@ -16,7 +17,6 @@ from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
-from dial2vec.files import write_json
 
 D = 12
 

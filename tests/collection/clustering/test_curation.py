@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from conversations.dialogue import Dialogue, Turn, read_dialogues, write_dialogues
 from dial2vec.cli import main
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters, restore_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.collection.clustering.curation import curate, decisions_of, undo_decision
 from dial2vec.collection.clustering.decisions import path_of, read_decisions
-from dial2vec.dialogue import Dialogue, Turn, read_dialogues, write_dialogues
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.params import settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts

@@ -7,9 +7,9 @@ from email.utils import format_datetime
 
 import pytest
 
-from collection.describing.conftest import GOOD, Reply
 from dial2vec.collection.describing import chat
 from dial2vec.collection.describing.chat import Answer, AnswerError, RefusedError, ask
+from tests.collection.describing.conftest import GOOD, Reply
 
 MESSAGES = ({"role": "user", "content": "Grüße"},)
 

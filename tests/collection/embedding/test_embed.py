@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conversations.dialogue import read_dialogues
 from dial2vec.collection.embedding import embed as embedding
 from dial2vec.collection.embedding.embed import embed_file, here
 from dial2vec.collection.embedding.parts import Part, _among, _hashes, _hashes_that_repeat, embed_part
 from dial2vec.collection.embedding.shards import Shard, ShardReader, shards_of
-from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import BusyError, CorpusError, ModelError
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from tests.collection.embedding.test_embed import transcripts
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from dial2vec.collection.embedding import embed as embedding
@@ -27,6 +26,7 @@ from dial2vec.data.workers.cluster import TRIES
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import Dial2vecError
+from tests.collection.embedding.test_embed import transcripts
 
 pytest.importorskip("ray")
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.collection.embedding.test_embed import transcripts
-from tests.students import tiny_student
 
 from dial2vec.collection.embedding import embed as embedding
 from dial2vec.collection.embedding import processes
@@ -24,6 +22,8 @@ from dial2vec.collection.embedding.shards import ShardReader, shards_of
 from dial2vec.data.workers import processes as workers
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
+from tests.collection.embedding.test_embed import transcripts
+from tests.students import tiny_student
 
 DRIVER = """
 import functools, sys

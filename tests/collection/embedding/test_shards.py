@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conversations.dialogue import Quarantined, read_dialogues
 from dial2vec.collection.embedding.shards import ShardReader, files_of, look_at, passed_over, shards_of
-from dial2vec.dialogue import Quarantined, read_dialogues
 from dial2vec.errors import CorpusError
 
 

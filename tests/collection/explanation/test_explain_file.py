@@ -8,9 +8,9 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from conftest import make_dialogue
+from conversations.dialogue import write_dialogues
 from dial2vec.cli import main
-from dial2vec.dialogue import write_dialogues
+from tests.conftest import make_dialogue
 
 TWO = [make_dialogue("one", "ann: w1 <b>w2</b>", "bob: w3", "ann: w4 w5"), make_dialogue("two", "ann: w1", "ann: w2")]
 LONG = make_dialogue("long", *[f"{'ab'[t % 2]}: w{t % 40} w7" for t in range(150)])

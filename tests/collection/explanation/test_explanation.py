@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
 from dial2vec.collection.explanation.explanation import explain, match
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.contribution import turn_shares
+from tests.conftest import make_dialogue
 
 LONG = make_dialogue("long", *[f"{'ab'[t % 2]}: w{t % 40} w{3 * t % 40} w7" for t in range(60)])
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from conftest import make_dialogue
+from conversations.dialogue import Dialogue, write_dialogues
 from dial2vec.addresses import address_of, listen
 from dial2vec.collection import Collection, add
 from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.server import application
-from dial2vec.dialogue import Dialogue, write_dialogues
 from dial2vec.encoder import DialogueEncoder
+from tests.conftest import make_dialogue
 
 EVIL = "</script><img src=x onerror=alert(1)><script>alert(1)</script>"
 Grow = Callable[[Path, Sequence[Dialogue]], Collection]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from conversations.dialogue import read_dialogues
 from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.dialogue import read_dialogues
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 

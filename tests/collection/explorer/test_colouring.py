@@ -12,7 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 
-from conftest import make_dialogue
 from dial2vec.collection.explorer.colouring import (
     GREY,
     MOST_NAMED,
@@ -25,6 +24,7 @@ from dial2vec.collection.explorer.colouring import (
 )
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.report.pictures import COLOURS
+from tests.conftest import make_dialogue
 
 from .conftest import dialogues_of
 

@@ -8,8 +8,6 @@ import httpx
 import numpy as np
 import pytest
 
-from collection.clustering.conftest import Maker
-from collection.clustering.conftest import few as few
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
@@ -21,6 +19,8 @@ from dial2vec.collection.explorer.maps import CollectionMap, Maps
 from dial2vec.collection.explorer.server import application
 from dial2vec.errors import CorpusError
 from dial2vec.files import folder_lock
+from tests.collection.clustering.conftest import Maker
+from tests.collection.clustering.conftest import few as few
 
 
 @pytest.fixture

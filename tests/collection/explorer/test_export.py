@@ -5,10 +5,10 @@ import io
 
 import pytest
 
+from conversations.dialogue import Dialogue, Turn, read_dialogues
+from conversations.options import Options
+from conversations.reading import read_export
 from dial2vec.collection.explorer.export import comma_separated, json_lines
-from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.reading import read_export
-from dial2vec.dialogue import Dialogue, Turn, read_dialogues
 
 from .conftest import dialogues_of
 

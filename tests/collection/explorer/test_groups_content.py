@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collection.changes.conftest import call
-from collection.changes.conftest import make as make
 from dial2vec.collection.clustering.clusters import Stored, read_stored, write_clusters
 from dial2vec.collection.clustering.decisions import Decisions, Edit, write_decisions
 from dial2vec.collection.clustering.levels import FineTopic
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.groups_content import groups_content
 from dial2vec.data.terms import Term
+from tests.collection.changes.conftest import call
+from tests.collection.changes.conftest import make as make
 
 
 def all_of(collection: CollectionFolder, *, rows=None) -> dict:

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from conversations.dialogue import write_dialogues
 from dial2vec.collection import Collection, add
 from dial2vec.collection.explorer.meaning import packed_meaning
 from dial2vec.collection.explorer.searching import Searching
 from dial2vec.collection.explorer.texts import Texts
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.student import StudentEncoder, TokenTable
-from students import tiny_student
+from tests.students import tiny_student
 
 from .conftest import dialogues_of
 from .page import Script

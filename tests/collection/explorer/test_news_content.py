@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collection.changes.conftest import call
-from collection.changes.conftest import make as make
 from dial2vec.collection.clustering.clusters import read_stored, write_clusters
 from dial2vec.collection.collection_folder import Addition, CollectionFolder, rows_file
 from dial2vec.collection.explorer.groups_content import groups_content
 from dial2vec.collection.explorer.news_content import periods_of
+from tests.collection.changes.conftest import call
+from tests.collection.changes.conftest import make as make
 
 
 def all_of(collection: CollectionFolder) -> dict:

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collection.changes.conftest import call
-from collection.changes.conftest import make as make
 from dial2vec.collection.clustering.clusters import read_stored, write_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.maps import CollectionMap, Maps
 from dial2vec.data.terms import Term
+from tests.collection.changes.conftest import call
+from tests.collection.changes.conftest import make as make
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collection.clustering.conftest import Maker
-from conftest import make_dialogue
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering.notes import write_note
 from dial2vec.collection.explorer.maps import CollectionMap, Maps
+from tests.collection.clustering.conftest import Maker
+from tests.conftest import make_dialogue
 
 from .conftest import served_and_static
 from .page import Script

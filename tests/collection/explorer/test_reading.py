@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from collection.clustering.conftest import Maker
-from collection.clustering.conftest import few as few
+from conversations.files import write_json
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
@@ -17,7 +16,8 @@ from dial2vec.collection.clustering.notes import notes_file, write_note
 from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.collection.segments.segments import Segments, segments_folder
 from dial2vec.errors import ArtifactError
-from dial2vec.files import write_json
+from tests.collection.clustering.conftest import Maker
+from tests.collection.clustering.conftest import few as few
 
 
 @pytest.fixture

@@ -151,8 +151,8 @@ def test_the_first_row_is_the_highest_bit_of_the_first_byte():
 
 
 def test_a_collection_without_turns_is_searched_by_whole_dialogues(encoder, tmp_path):
+    from conversations.dialogue import write_dialogues
     from dial2vec.collection import Collection, add
-    from dial2vec.dialogue import write_dialogues
 
     write_dialogues(tmp_path / "a.jsonl", dialogues_of(range(6)))
     add(tmp_path / "c", tmp_path / "a.jsonl", encoder=encoder, progress=False, turns=False)

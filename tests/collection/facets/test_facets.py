@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from conversations.dialogue import write_dialogues
 from dial2vec.cli import main
 from dial2vec.collection import Collection, add
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -16,7 +17,6 @@ from dial2vec.collection.facets import FacetValue, facet
 from dial2vec.collection.facets.facets import described
 from dial2vec.collection.facets.likeness import FITTED
 from dial2vec.collection.search import Filters
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.errors import ArtifactError, CorpusError
@@ -39,7 +39,7 @@ def rows_of(result):
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory):
     """Each word has a direction of its own, so that a cosine is a share of common words."""
-    from students import tiny_student
+    from tests.students import tiny_student
 
     tiny = tiny_student()
     table = TokenTable(np.eye(41, dtype=np.float32), np.ones(41, dtype=np.float32))

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from conversations.dialogue import write_dialogues
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search import Filters
 from dial2vec.collection.search.conditions import meets
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import CorpusError
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from conversations.dialogue import write_dialogues
 from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search import Search
 from dial2vec.collection.search.contrast import without
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import CorpusError
 
@@ -36,7 +36,7 @@ def test_a_query_that_is_all_unwanted_is_refused():
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory, student_folder) -> CollectionFolder:
     """Dialogues d0 to d9; the words of dialogue n are w<n> and w<n + 1>."""
-    from conftest import make_dialogue
+    from tests.conftest import make_dialogue
 
     place = tmp_path_factory.mktemp("contrast")
     made = [make_dialogue(f"d{n}", f"a: w{n} w{n}", f"b: w{n + 1}") for n in range(10)]
@@ -57,7 +57,7 @@ def test_hits_are_ordered_by_what_is_left_and_their_turns_sum_to_the_cosine(coll
 
 
 def _queries(*texts: str):
-    from conftest import make_dialogue
+    from tests.conftest import make_dialogue
 
     return [make_dialogue("", f"query: {text}") for text in texts]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from data.workers.test_cluster import kill_a_worker
+from conversations.dialogue import write_dialogues
 from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -19,10 +19,10 @@ from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.search import turns, words
 from dial2vec.collection.search.moments import open_moments
 from dial2vec.collection.search.words import open_words, update_words
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import StudentEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, ModelError
+from tests.data.workers.test_cluster import kill_a_worker
 
 from .test_moments import dialogues
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -18,11 +19,10 @@ from dial2vec.collection.search.moments import open_moments
 from dial2vec.collection.search.routing import Signs, weight_of_themes
 from dial2vec.collection.search.turns import open_turns, update_turns
 from dial2vec.collection.search.words import open_words
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError
-from students import tiny_student
+from tests.students import tiny_student
 
 
 def dialogues(n: int, *, first: int = 0) -> list[Dialogue]:

@@ -9,13 +9,13 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.cli import main
 from dial2vec.collection import Collection, add
 from dial2vec.collection.search import Filters, Search, exact
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.collection.search.search import Answer, Hit, SpeakingTurn
 from dial2vec.collection.search.showing import hits_as_text
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import CorpusError
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from conversations.dialogue import write_dialogues
 from dial2vec.cli import main
 from dial2vec.collection import Collection, add
 from dial2vec.collection.segments import (
@@ -18,9 +19,8 @@ from dial2vec.collection.segments import (
     topics_table,
 )
 from dial2vec.collection.segments.segments import segment_steps
-from dial2vec.dialogue import write_dialogues
 from dial2vec.errors import ArtifactError, CorpusError
-from students import tiny_student
+from tests.students import tiny_student
 
 # Words of two topics, and where each dialogue changes from one to the other.
 TOPICS = ("w1 w2 w3 w4", "w21 w22 w23 w24")

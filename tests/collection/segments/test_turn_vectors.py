@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from conversations.dialogue import write_dialogues
 from dial2vec.collection import Collection, add
 from dial2vec.collection.search.turns import complete_turns
 from dial2vec.collection.segments import turn_vectors
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.nearest import unit_rows
-from students import tiny_student
+from tests.students import tiny_student
 
 
 def test_each_turn_is_read_alone_in_blocks_and_the_order_stays(tmp_path, dialogue, monkeypatch):

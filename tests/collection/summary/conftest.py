@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from collection.changes.conftest import call
-from collection.changes.conftest import make as make
 from dial2vec.collection.collection_folder import CollectionFolder
+from tests.collection.changes.conftest import call
+from tests.collection.changes.conftest import make as make
 
 EVIL = '<img src=x onerror="alert(1)">'
 

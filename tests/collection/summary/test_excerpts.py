@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import json
 
-from collection.changes.conftest import call
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.summary.excerpts import CHARACTERS, TypicalTopic, excerpts_of
 from dial2vec.data.terms import Term
+from tests.collection.changes.conftest import call
 
 CARD = [Term("card", 2.0, 0.5)]
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from collection.changes.conftest import call
 from dial2vec.collection.clustering.clusters import read_stored, write_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.summary.summary import Scope, summarize
 from dial2vec.errors import CorpusError
+from tests.collection.changes.conftest import call
 
 
 def hide(calls: CollectionFolder, *ids: int) -> None:

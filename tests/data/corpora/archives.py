@@ -5,8 +5,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from conversations.dialogue import Dialogue, Quarantined
 from dial2vec.data.corpora.corpus import Corpus
-from dial2vec.dialogue import Dialogue, Quarantined
 
 
 def write_archive(path: Path, files: Mapping[str, object], *, top: str) -> Path:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from conversations.dialogue import Dialogue, Quarantined
 from dial2vec.data.corpora.demo import DemoCorpus, demo_domains, generate_demo, write_demo
-from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.errors import CorpusError
 
 DATE = re.compile(r"\b(?:monday|tuesday|wednesday|thursday|friday|saturday|the \d+(?:rd|th|st) of \w+)", re.IGNORECASE)

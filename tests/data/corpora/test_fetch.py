@@ -13,8 +13,8 @@ import pytest
 
 from dial2vec.data.corpora import fetch as fetching
 from dial2vec.data.corpora.fetch import fetch
-from dial2vec.data.corpora.sgd import Sgd
 from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec_papers.corpora.sgd import Sgd
 
 
 def archive_bytes(seed: int = 0) -> bytes:

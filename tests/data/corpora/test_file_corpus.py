@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from data.corpora.upstream import COUNTS, FORMS, WHOLE, pack, read
-from dial2vec.data.corpora import CORPORA
 from dial2vec.data.corpora.file_corpus import CandidateCorpus, FileCorpus
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora import CORPORA
+from tests.papers.corpora.upstream import COUNTS, FORMS, WHOLE, pack, read
 
 READERS = {name: corpus for name, corpus in CORPORA.items() if issubclass(corpus, FileCorpus)}
 WITH_CANDIDATES = [name for name, corpus in READERS.items() if issubclass(corpus, CandidateCorpus)]

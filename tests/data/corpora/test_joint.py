@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from data.corpora.archives import read_corpus
-from data.corpora.upstream import WHOLE, pack
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.joint import Joint, write_digests
 from dial2vec.errors import CorpusError
+from tests.data.corpora.archives import read_corpus
+from tests.papers.corpora.upstream import WHOLE, pack
 
 
 def calls(folder: Path, *lines: str) -> Path:

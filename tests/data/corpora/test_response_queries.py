@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conversations.dialogue import RecordError, Turn
 from dial2vec.data.corpora.response_queries import ResponseQuery, query_from_record, read_queries, write_queries
-from dial2vec.dialogue import RecordError, Turn
 from dial2vec.errors import CorpusError
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool)
@@ -65,7 +65,11 @@ def test_what_is_no_query_is_refused_with_its_reason(tmp_path: Path, change: dic
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("", "is empty"), ("{}\n", ":1: the key 'query_id' is missing"), ("{half\n", r":1: .*`dial2vec queries` writes")],
+    [
+        ("", "is empty"),
+        ("{}\n", ":1: the key 'query_id' is missing"),
+        ("{half\n", r":1: .*`dial2vec papers queries` writes"),
+    ],
 )
 def test_file_of_something_else_is_refused_by_line(tmp_path: Path, content: str, message: str):
     path = tmp_path / "q.jsonl"

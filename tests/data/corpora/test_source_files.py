@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from data.corpora.upstream import FORMS, pack
 from dial2vec.data.corpora.source_files import json_of, lines_of, matching_files, open_sources, records_of
 from dial2vec.errors import CorpusError
+from tests.papers.corpora.upstream import FORMS, pack
 
 FILES = {"part/a.json": [1, {"x": 2}], "part/b.txt": "one\r\ntwo\u2028three\n", "c.json": "[]"}
 

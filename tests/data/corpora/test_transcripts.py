@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.data.corpora.transcripts import Transcripts, transcript_files
-from dial2vec.dialogue import Dialogue, Origin, Quarantined
+from conversations.dialogue import Dialogue, Origin, Quarantined
+from conversations.files import transcript_files
+from dial2vec.data.corpora.transcripts import Transcripts
 from dial2vec.errors import CorpusError
 
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from conftest import make_dialogue
+from conversations.dialogue import Dialogue, Origin, Quarantined, Turn
 from dial2vec.config import Validate
 from dial2vec.data.validation import Checker, require
 from dial2vec.data.validation.block import check_block
 from dial2vec.data.validation.frames import turn_frame
-from dial2vec.dialogue import Dialogue, Origin, Quarantined, Turn
 from dial2vec.errors import ValidationError
+from tests.conftest import make_dialogue
 
 LIMITS = Validate(min_dialogues=3, max_turn_words=10, roles=("a", "b"), near_empty_words=2, over_long_words=30)
 

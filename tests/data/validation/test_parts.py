@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
+from conversations.dialogue import line_of
 from dial2vec.config import Validate
 from dial2vec.data.corpora.transcripts import Transcripts
 from dial2vec.data.validation import Checker, checked_parts
@@ -17,8 +17,8 @@ from dial2vec.data.validation import profile as profile_module
 from dial2vec.data.validation.block import check_block
 from dial2vec.data.validation.frames import dialogue_frame
 from dial2vec.data.validation.profile import LanguageSample
-from dial2vec.dialogue import line_of
 from dial2vec.errors import CorpusError
+from tests.conftest import make_dialogue
 
 LIMITS = Validate(max_turn_words=8)
 SAID = ("where is my parcel please", "wo ist mein paket bitte", "one two three four five six seven eight nine")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
 from dial2vec.data.validation.frames import dialogue_frame, turn_frame
 from dial2vec.data.validation.profile import LanguageSample, Profile, profile_of
+from tests.conftest import make_dialogue
 
 
 def profile(*dialogues, languages=None):

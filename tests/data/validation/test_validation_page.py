@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import re
 
-from conftest import make_dialogue
+from conversations.dialogue import Origin, Quarantined
 from dial2vec.config import Validate
 from dial2vec.data.validation import Checker
 from dial2vec.data.validation.block import check_block
 from dial2vec.data.validation.result import by_reason, kind
 from dial2vec.data.validation.validation_page import render_validation
-from dial2vec.dialogue import Origin, Quarantined
+from tests.conftest import make_dialogue
 
 
 def page(dialogues, *, quarantine=(), earlier=False):

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from conversations.dialogue import read_dialogues
+from conversations.files import read_json
 from dial2vec.data.workers import spread
 from dial2vec.data.workers.cluster import TRIES, on_cluster
-from dial2vec.dialogue import read_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.files import read_json
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.validate import validate
-from pipeline.conftest import project as project
-from pipeline.projects import run
+from tests.pipeline.conftest import project as project
+from tests.pipeline.projects import run
 
 pytestmark = pytest.mark.services("ray")
 

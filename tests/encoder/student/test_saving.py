@@ -200,7 +200,7 @@ def test_numpy_tokenizers_and_safetensors_are_enough(folder, student, tmp_path):
     script = f"""
 import sys
 from dial2vec import Dialogue, StudentEncoder, Turn, load_encoder
-import dial2vec.dialogue, dial2vec.errors, dial2vec.files, dial2vec.encoder.conversations
+import conversations.dialogue, dial2vec.errors, dial2vec.files, dial2vec.encoder.conversations
 encoder = load_encoder({str(folder)!r})
 assert type(encoder) is StudentEncoder
 dialogue = Dialogue("d", (Turn("a", "w1 w2"), Turn("b", "w3")))

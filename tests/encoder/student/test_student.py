@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import dial2vec
-from conftest import WORDS, make_dialogue
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.encoder.student import student as module
 from dial2vec.errors import CorpusError, Dial2vecError, ModelError
+from tests.conftest import WORDS, make_dialogue
 
 DIALOGUES = [
     make_dialogue("d1", "a: w1 w2 w3", "b: w4", "a: w5 w1", "c: w6 w7"),

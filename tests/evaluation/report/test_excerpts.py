@@ -1,4 +1,4 @@
-from dial2vec.dialogue import Turn
+from conversations.dialogue import Turn
 from dial2vec.evaluation.report.excerpts import excerpt
 
 

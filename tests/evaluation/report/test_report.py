@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.evaluation.report.pictures import INK
 from dial2vec.evaluation.report.report import METRICS, Report, render_report
 

@@ -12,7 +12,7 @@ from dial2vec.evaluation.selection.criteria import (
     n_clusters,
     n_neighbours,
 )
-from evaluation.references import BAD, SIDES, cloud, islands, slow_area, slow_near, views
+from tests.evaluation.references import BAD, SIDES, cloud, islands, slow_area, slow_near, views
 
 
 @given(SIDES, st.integers(1, 2))

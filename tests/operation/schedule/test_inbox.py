@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from dial2vec.data.importing.result import ImportResult
-from dial2vec.dialogue import Origin, Quarantined, read_dialogues
+from conversations.dialogue import Origin, Quarantined, read_dialogues
+from conversations.result import ImportResult
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule import inbox, inbox_files, rehearsal
 from dial2vec.operation.schedule.inbox import take_in
-from dial2vec.pipeline import dvc
+from dial2vec.project import dvc
 
 OLD = time.time() - 600
 

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import make_dialogue
-from dial2vec.dialogue import write_dialogues
-from dial2vec.files import write_json
+from conversations.dialogue import write_dialogues
+from conversations.files import write_json
 from dial2vec.operation.schedule import reasons
 from dial2vec.operation.schedule.reasons import reason_to_train
 from dial2vec.params import operation_from_dict, settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts
+from tests.conftest import make_dialogue
 
 SETTINGS = settings_from_dict({"corpora": ["calls"]})
 OPERATION = operation_from_dict({"schedule": {"min_new_share": 0.1}})

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from conversations.files import write_json
 from dial2vec.evaluation.intervals import Gain
-from dial2vec.files import write_json
 from dial2vec.operation.schedule.inbox import Arrival
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_before, remember, result_rows, work_key
 from dial2vec.pipeline.artifacts import Artifacts

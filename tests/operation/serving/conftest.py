@@ -13,9 +13,9 @@ import pytest
 from dial2vec.addresses import Hosts
 from dial2vec.config import Serve
 from dial2vec.operation.serving.gate import Gate
-from registry.conftest import encoders as encoders
-from registry.conftest import record as record
-from registry.conftest import registered_store as registered_store
+from tests.registry.conftest import encoders as encoders
+from tests.registry.conftest import record as record
+from tests.registry.conftest import registered_store as registered_store
 
 Ask = Callable[..., httpx.Response]
 HOSTS = Hosts.of("here")

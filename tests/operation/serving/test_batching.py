@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import make_dialogue
 from dial2vec.operation.serving.batching import BLOCK, BYTES_PER_TOKEN, Batcher, Piece, Workload
 from dial2vec.operation.serving.refusals import RefusedRequestError
+from tests.conftest import make_dialogue
 
 
 class Counting:

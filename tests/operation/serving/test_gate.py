@@ -8,12 +8,12 @@ import httpx
 import numpy as np
 import pytest
 
+from conversations.dialogue import dialogue_from_record
 from dial2vec.config import Serve
-from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.readers import EncoderReader
-from operation.serving.stub_worker import StubReader
+from tests.operation.serving.stub_worker import StubReader
 
 HELLO = {"turns": [{"speaker": "a", "text": "w1 w2"}, {"speaker": "b", "text": "w3"}]}
 THREE = {"dialogue_id": "d2", "turns": [{"speaker": s, "text": f"w{n}"} for n, s in enumerate("abcab")]}

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-from conftest import make_dialogue
-from operation.serving.test_server import running as running
+from tests.conftest import make_dialogue
+from tests.operation.serving.test_server import running as running
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 

@@ -11,8 +11,8 @@ import threading
 import numpy as np
 import pytest
 
+from conversations.dialogue import Dialogue
 from dial2vec.addresses import listen
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.operation.serving.server import serve
 from dial2vec.operation.serving.tokens import AccessTokens

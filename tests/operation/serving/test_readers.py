@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.operation.serving.batching import Batcher, Workload
 from dial2vec.operation.serving.readers import reader_of
-from students import tiny_student
+from tests.conftest import make_dialogue
+from tests.students import tiny_student
 
 
 def random_dialogues(count: int, *, seed: int, longest: int) -> list[Dialogue]:

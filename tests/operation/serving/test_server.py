@@ -13,7 +13,7 @@ import pytest
 from dial2vec.addresses import listen
 from dial2vec.config import Serve
 from dial2vec.operation.serving.server import serve
-from operation.serving.stub_worker import stub_gate
+from tests.operation.serving.stub_worker import stub_gate
 
 BODY = json.dumps({"inputs": [{"turns": [{"speaker": "a", "text": "0"}]}]}).encode()
 

@@ -10,8 +10,8 @@ import pytest
 
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.registry.tracking import register_training
-from registry.conftest import new_root as new_root
-from registry.conftest import root as root
+from tests.registry.conftest import new_root as new_root
+from tests.registry.conftest import root as root
 
 sql = pytest.importorskip("pyspark.sql")
 

@@ -25,7 +25,7 @@ from dial2vec.operation.serving.job import Job
 from dial2vec.operation.serving.worker import load_gate
 from dial2vec.registry.champions import history
 from dial2vec.registry.store import open_store
-from students import run_without_torch
+from tests.students import run_without_torch
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import make_dialogue
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.training.augmentation import WAYS, Tools, augment, masked_model, translation
 from dial2vec.training.augmentation.augmentation_page import compared, render_variants
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.variants import Variant
+from tests.conftest import make_dialogue
 
 BY_STAGES = ["shuffling", "shortening", "lengthening"]
 

@@ -5,10 +5,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from conftest import make_dialogue
+from conversations.dialogue import read_dialogues, write_dialogues
 from dial2vec.cli import main
-from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
+from tests.conftest import make_dialogue
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast, set_seed
 
-from conftest import make_dialogue
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.training.augmentation.masked_model import inserted, load_masked, replaced
+from tests.conftest import make_dialogue
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(10)), "##x", "."]
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.data.words import words
+from conversations.words import words
 from dial2vec.draws import augmentation_stream
 from dial2vec.errors import Dial2vecError
 from dial2vec.training.augmentation import PERTURBATIONS, perturbations

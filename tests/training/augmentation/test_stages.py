@@ -10,7 +10,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.training.augmentation import ordering as ordering_module
@@ -29,6 +28,7 @@ from dial2vec.training.augmentation.stages import (
     stages_of,
     turn_vectors,
 )
+from tests.conftest import make_dialogue
 
 # Turns of few texts, so that some dialogues are alike throughout.
 LINES = st.lists(st.sampled_from(["a: w1", "b: w1", "a: w2", "b: w3", "c: w4"]), min_size=1, max_size=9)

@@ -7,10 +7,10 @@ import pytest
 import torch
 from transformers import T5ForConditionalGeneration
 
-from conftest import make_dialogue
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.training.augmentation.translation import BackTranslation, _Drawing, back_translated, load_translator
-from tiny_models import build
+from tests.conftest import make_dialogue
+from tests.tiny_models import build
 
 
 @pytest.fixture(scope="module")

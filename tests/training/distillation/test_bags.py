@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.training.distillation.bags import Bags
-from students import tiny_student
+from tests.students import tiny_student
 
 WORDS = st.lists(st.sampled_from(["w0", "w1", "w2", "strange"]), min_size=1, max_size=4).map(" ".join)
 TURNS = st.lists(st.tuples(st.sampled_from("abc"), WORDS), min_size=1, max_size=6)

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from conftest import make_dialogue
 from dial2vec.config import IntentAugmentation, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError, SettingsError
@@ -16,7 +15,8 @@ from dial2vec.training.methods import corpus_words, intent_augmentation
 from dial2vec.training.methods.corpus_words import corpus_masked_model, runs_of_turns
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given
-from tiny_models import build
+from tests.conftest import make_dialogue
+from tests.tiny_models import build
 
 TRAIN = Train(log_steps=1, precision="fp32", method="intent_augmentation")
 OPTIONS = IntentAugmentation(

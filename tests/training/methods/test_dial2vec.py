@@ -10,16 +10,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool, role_means
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ArtifactError
 from dial2vec.training.methods.dial2vec import SelfGuidedSet, dial2vec_loss, self_and_cross
 from dial2vec.training.negatives import draw_samples
-from training.methods.test_neighbours import planned
-from training.methods.tiny_runs import DIALOGUES
-from training.test_loop import SETTINGS, corpus
+from tests.conftest import make_dialogue
+from tests.training.methods.test_neighbours import planned
+from tests.training.methods.tiny_runs import DIALOGUES
+from tests.training.test_loop import SETTINGS, corpus
 
 
 def test_one_dialogue_of_two_samples_gives_the_loss_by_hand():

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.reading import Reading
 from dial2vec.training.auxiliary import TwoLayers
 from dial2vec.training.methods.dialaug import contexts_with_answers, dialaug_loss, nt_xent
 from dial2vec.training.plan import prepare
-from training.methods.tiny_runs import LINES, NUMBERED, SETTINGS, TRAIN, flat_batch, planned
+from tests.conftest import make_dialogue
+from tests.training.methods.tiny_runs import LINES, NUMBERED, SETTINGS, TRAIN, flat_batch, planned
 
 
 def nt_xent_by_definition(views, temperature, positive_in_sum=True):

@@ -11,7 +11,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
 from dial2vec.training.auxiliary import TwoLayers
 from dial2vec.training.methods.dialoguecse import (
     dialoguecse_loss,
@@ -21,7 +20,8 @@ from dial2vec.training.methods.dialoguecse import (
     responses_with_neighbour,
     siamese_loss,
 )
-from training.methods.tiny_runs import NUMBERED, SETTINGS, TRAIN, corpus, flat_batch, planned, run
+from tests.conftest import make_dialogue
+from tests.training.methods.tiny_runs import NUMBERED, SETTINGS, TRAIN, corpus, flat_batch, planned, run
 
 
 def loss_by_definition(contexts, context_mask, responses, response_mask, *, temperature, attention=None):

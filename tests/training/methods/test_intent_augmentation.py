@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
 from dial2vec.config import IntentAugmentation, PreservingWay, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
@@ -22,8 +21,9 @@ from dial2vec.training.methods import intent_augmentation
 from dial2vec.training.methods.intent_augmentation import VariantSet, intent_augmentation_loss
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given
-from training.augmentation.test_masked_model import folder as masked_folder
-from training.methods.tiny_runs import run
+from tests.conftest import make_dialogue
+from tests.training.augmentation.test_masked_model import folder as masked_folder
+from tests.training.methods.tiny_runs import run
 
 __all__ = ["masked_folder"]
 TRAIN = Train(frozen_share=0.0, log_steps=1, precision="fp32", method="intent_augmentation")

@@ -16,8 +16,8 @@ from dial2vec.errors import ModelError
 from dial2vec.training.methods import masked
 from dial2vec.training.methods.masked import masked_head
 from dial2vec.training.plan import Given
-from tiny_models import build
-from training.methods.tiny_runs import corpus, flat_batch, run, train_with_a_kill
+from tests.tiny_models import build
+from tests.training.methods.tiny_runs import corpus, flat_batch, run, train_with_a_kill
 
 SETTINGS = Settings(
     train=Train(frozen_share=0.5, log_steps=1, checkpoint_steps=1, precision="fp32", warmup_share=0.0),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import make_dialogue
 from dial2vec.config import DialAug, Dse, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
@@ -16,7 +15,8 @@ from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given
-from training.methods.tiny_runs import SETTINGS, VARIANTS, corpus, planned, run, train_with_a_kill
+from tests.conftest import make_dialogue
+from tests.training.methods.tiny_runs import SETTINGS, VARIANTS, corpus, planned, run, train_with_a_kill
 
 
 def test_every_method_that_the_settings_allow_can_be_planned():

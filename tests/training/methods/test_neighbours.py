@@ -10,7 +10,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
 from dial2vec.config import Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
@@ -29,8 +28,9 @@ from dial2vec.training.methods.neighbours import (
     neighbourhood_size,
 )
 from dial2vec.training.plan import Given, prepare
-from training.methods.tiny_runs import DIALOGUES
-from training.test_loop import NEIGHBOURS, corpus, samples_of
+from tests.conftest import make_dialogue
+from tests.training.methods.tiny_runs import DIALOGUES
+from tests.training.test_loop import NEIGHBOURS, corpus, samples_of
 
 SHAPES = st.tuples(st.integers(6, 25), st.integers(2, 6), st.integers(0, 9))
 

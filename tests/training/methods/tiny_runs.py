@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import make_dialogue
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given, carry_out
+from tests.conftest import make_dialogue
 
 TRAIN = Train(frozen_share=0.0, log_steps=1, checkpoint_steps=2, precision="fp32", warmup_share=0.0)
 

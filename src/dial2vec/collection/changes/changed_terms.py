@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from conversations.dialogue import Dialogue
 from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, exact_p
 from dial2vec.collection.changes.sides import Sides
 from dial2vec.collection.collection_folder import sampled
 from dial2vec.data.terms import READ, Terms
-from dial2vec.dialogue import Dialogue
 
 # Fewer dialogues of a group with a term cannot show much: 7 of 7 on one side of two equal ones has p = 0.016.
 LEAST = 8

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from conversations.words import short
 from dial2vec.collection.changes.contrasting import contrasts
 from dial2vec.collection.changes.evidence import LEVEL, adjusted
 from dial2vec.collection.changes.facts import Cells, KnownFacts, facts_of, mean_and_sd, sums_of
 from dial2vec.collection.changes.grouped import Grouped, read_groups
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
-from dial2vec.data.words import short
 
 if TYPE_CHECKING:
     import pandas as pd

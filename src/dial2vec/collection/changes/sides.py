@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, moment_of
 from dial2vec.collection.changes.grouped import Grouped, nearest_groups
 from dial2vec.collection.changes.over_time import dated_rows
 from dial2vec.collection.clustering.partition import Vectors
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
-from dial2vec.dialogue import Dialogue, moment_of
 from dial2vec.errors import CorpusError
 
 

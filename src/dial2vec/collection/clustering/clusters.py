@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
+from conversations.files import atomic_path, read_json, write_json
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -24,7 +25,6 @@ from dial2vec.collection.formulas import without_formulas
 from dial2vec.data.metadata import typed_columns
 from dial2vec.data.terms import Term
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, read_json, write_json
 
 FORMAT = 3
 # Format 2 had no areas and no fine topics, but `considered`.

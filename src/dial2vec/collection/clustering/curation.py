@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from conversations.files import atomic_path
+from conversations.words import without_halves
 from dial2vec.collection.clustering.clusters import (
     Clusters,
     Stored,
@@ -19,9 +21,8 @@ from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, r
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.corpora.transcripts import LABEL_COLUMNS
 from dial2vec.data.terms import NAMED_BY
-from dial2vec.data.words import without_halves
 from dial2vec.errors import ArtifactError, CorpusError
-from dial2vec.files import atomic_path, folder_lock
+from dial2vec.files import folder_lock
 
 # Terms that a decision keeps as evidence.
 EVIDENCE = 5

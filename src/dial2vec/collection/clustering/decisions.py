@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from conversations.files import atomic_path
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path
 
 ACTIONS = ("rename", "merge", "split", "pin", "hide", "move")
 HEAD = """\

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from conversations.files import atomic_path, write_errors
+from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.data.words import without_halves
 from dial2vec.errors import ArtifactError, CorpusError
-from dial2vec.files import atomic_path, folder_lock, write_errors
+from dial2vec.files import folder_lock
 
 # Longest note, in characters.
 MOST = 10_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conversations.dialogue import Dialogue
 from dial2vec.data.function_words import TOKEN
 from dial2vec.data.terms import Term
-from dial2vec.dialogue import Dialogue
 
 # Turns that are shown. Of several turns with the same terms the shorter one says more; 8 keeps "a hotel?" from winning.
 TURNS, SHORT = 2, 8

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from conversations.files import atomic_path
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of
 from dial2vec.collection.collection_folder import sampled
-from dial2vec.files import atomic_path
 
 # Sample size, and number of random halves.
 SAMPLE, HALVES = 5000, 10

@@ -19,8 +19,8 @@ from http.client import HTTPException
 from typing import IO, Any, Literal
 from urllib.error import HTTPError, URLError
 
+from conversations.words import printable
 from dial2vec.config import LanguageModel
-from dial2vec.data.words import printable
 from dial2vec.errors import Dial2vecError
 
 # Tries of one question, seconds before the second try (doubled for each further one), and longest wait.

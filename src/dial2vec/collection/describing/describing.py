@@ -16,18 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
+from conversations.files import read_json, write_json
+from conversations.redaction import Redactor
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters
 from dial2vec.collection.clustering.partition import Vectors
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.describing.chat import Answer, AnswerError, RefusedError, ask
 from dial2vec.collection.describing.naming import ANSWER_TOKENS, Naming, Question, question_text, read_naming
 from dial2vec.config import LanguageModel
-from dial2vec.data.importing.redaction import Redactor
 from dial2vec.data.terms import Term
-from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ArtifactError, Dial2vecError
-from dial2vec.files import folder_lock, read_json, write_json
-from dial2vec.pipeline.import_export import Masks
+from dial2vec.files import folder_lock
+from dial2vec.project.import_export import Masks
 
 FORMAT = 1
 # Terms of a group in a question, and dialogues of a group that are compared to find typical ones.

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dial2vec.data.words import printable
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
+from conversations.words import printable
 
 # Characters of a turn and of a dialogue that are sent, and of a name and a summary that are kept.
 TURN, DIALOGUE, NAME, SUMMARY = 300, 1200, 60, 300

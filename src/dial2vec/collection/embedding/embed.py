@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
+from conversations.dialogue import Quarantined, write_quarantine
+from conversations.progress import moving
 from dial2vec.collection.embedding.parts import (
     LONG,
     Part,
@@ -24,9 +26,7 @@ from dial2vec.collection.embedding.parts import (
 )
 from dial2vec.collection.embedding.processes import FEWEST_PARTS, embed_in_processes
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
-from dial2vec.data.progress import moving
 from dial2vec.data.workers.processes import processes_for
-from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError

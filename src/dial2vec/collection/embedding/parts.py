@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, Origin, Quarantined, write_quarantine
+from conversations.files import atomic_path
 from dial2vec.collection.embedding.shards import Shard, ShardReader
 from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_metadata, typed_columns
-from dial2vec.dialogue import Dialogue, Origin, Quarantined, write_quarantine
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ModelError
-from dial2vec.files import atomic_path
 
 ID, VECTOR = "dialogue_id", "embedding"
 LINE, LONG, METADATA = "line", "long", "metadata"

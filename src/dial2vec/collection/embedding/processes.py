@@ -22,7 +22,7 @@ from dial2vec.collection.embedding.shards import ShardReader
 from dial2vec.data.workers.processes import ONE_THREAD
 from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import ending_with
+from dial2vec.processes import ending_with
 
 # Fewest parts per process: a process takes a second to start, a part 0.2.
 FEWEST_PARTS = 8

@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Self
 
-from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogues_of_lines
+from conversations.dialogue import Dialogue, Origin, Quarantined, dialogues_of_lines
+from conversations.files import reading_errors
 from dial2vec.errors import CorpusError
-from dial2vec.files import reading_errors
 
 SIZE = 2048
 ENDINGS = (".jsonl", ".jsonl.gz")

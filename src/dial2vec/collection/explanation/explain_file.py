@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from conversations.files import atomic_path
 from dial2vec.collection.explanation.explanation import explain
 from dial2vec.collection.explanation.explanation_page import explanation_headline, render_explanation, save_png
 from dial2vec.data.one_dialogue import find_dialogue
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.files import atomic_path
 
 
 def explain_file(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder.contribution import explained_turns
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.files import atomic_path
 from dial2vec.collection.explanation.explanation import Explanation, Matching
-from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
 # Number of turns listed above the dialogue, and characters of each in that list.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.explorer.groups_content import groups_content
@@ -19,7 +20,6 @@ from dial2vec.collection.explorer.meaning import packed_meaning
 from dial2vec.collection.explorer.naming import names_on_map
 from dial2vec.collection.explorer.packing import packed_column, packed_dialogues
 from dial2vec.collection.explorer.reading import ReaderContent
-from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.report.excerpts import excerpt
 
 SIMILAR = 10

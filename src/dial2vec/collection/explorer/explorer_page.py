@@ -10,11 +10,11 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from conversations.files import atomic_path
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.explorer.content import whole_content
 from dial2vec.collection.explorer.maps import SEED, Maps
 from dial2vec.collection.explorer.packing import packed
-from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
 # Folder of the page's own files, and its scripts and styles, in the order in which they depend on each other.

@@ -7,15 +7,15 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 
+from conversations.dialogue import Dialogue
 from dial2vec.collection.formulas import without_formula
-from dial2vec.dialogue import Dialogue
 
 # One row per turn, as `dial2vec import` reads it. It would take a column of turn numbers for times.
 COLUMNS = ("dialogue_id", "date", "labels", "speaker", "text")
 
 
 def json_lines(dialogues: Iterable[Dialogue]) -> Iterator[str]:
-    """Yield a line per dialogue, in the format of `dial2vec.dialogue.read_dialogues`."""
+    """Yield a line per dialogue, in the format of `conversations.dialogue.read_dialogues`."""
     for dialogue in dialogues:
         yield json.dumps(dialogue.to_record(), ensure_ascii=False) + "\n"
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
 from dial2vec.collection.changes.overview import in_words, standing_out
 from dial2vec.collection.clustering.clusters import Stored, read_stored
 from dial2vec.collection.clustering.decided import renamed_ids
@@ -33,7 +34,6 @@ from dial2vec.collection.explorer.news_content import (
     periods_of,
 )
 from dial2vec.data.terms import Term
-from dial2vec.dialogue import Dialogue
 
 # Typical dialogues of a group, terms that are listed, and findings on what stands out.
 TYPICAL, TERMS, FINDINGS = 3, 10, 6

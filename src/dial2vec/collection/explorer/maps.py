@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.files import atomic_path
+from conversations.progress import counted
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.explorer.projection import Placing, Points, aligned, lay_out_many
 from dial2vec.collection.explorer.start import read_by_start
-from dial2vec.data.progress import counted
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, folder_lock
+from dial2vec.files import folder_lock
 
 SEED = 42
 # Most dialogues that a map is fitted to, which takes minutes; the others are placed among them, in blocks.

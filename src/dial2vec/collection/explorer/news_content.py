@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from conversations.files import read_json
 from dial2vec.collection.changes.evidence import adjusted, change_words, exact_p
 from dial2vec.collection.clustering.clusters import Stored, folder_of
 from dial2vec.collection.clustering.partition import assign
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.files import read_json
 
 # From fine to coarse; the first one that gives at most so many periods is used.
 UNITS, MOST_PERIODS = ("D", "W", "M", "Y"), 53

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 
 # Characters of base 85 that have a meaning in HTML, and those that take their place.
 MARKUP, PLAIN = b"<>&", b",:."

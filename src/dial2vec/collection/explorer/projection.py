@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from tqdm.auto import tqdm
 
-from dial2vec.data.progress import moving, waiting
+from conversations.progress import moving, waiting
 from dial2vec.evaluation.report.projection import (
     COMPONENTS_BEFORE_TSNE,
     FEWEST_FOR_TSNE,

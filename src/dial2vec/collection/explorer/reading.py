@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
 from dial2vec.collection.clustering.clusters import Stored, folder_of, read_stored
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.notes import read_notes
 from dial2vec.collection.clustering.speaking import speaking_turns, terms_said
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.segments.segments import read_segments, segments_folder
-from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ArtifactError
 
 # Turns that are named as reasons for a group, and terms that are named in them.

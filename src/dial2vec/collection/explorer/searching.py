@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from starlette.responses import JSONResponse, Response
 
+from conversations.dialogue import Dialogue, Turn
+from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.texts import Texts, phrases_of
 from dial2vec.collection.explorer.wrong_request import WrongRequestError
 from dial2vec.collection.search.exact import unit_vector
 from dial2vec.collection.search.search import Asked, Search
-from dial2vec.data.words import without_halves
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.contribution import shares_of
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import Dial2vecError

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from conversations.dialogue import write_dialogues
+from conversations.progress import waiting
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.data.progress import waiting
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.errors import ArtifactError, Dial2vecError
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from conversations.files import atomic_path
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.files import atomic_path
 
 BLOCK = 10_000
 SCHEMA = pa.schema([("said", pa.large_string())])

@@ -16,13 +16,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from conversations.files import atomic_path, write_json
 from dial2vec.collection.collection_folder import FACETS, CollectionFolder
 from dial2vec.collection.facets.likeness import Floats, likeness, probabilities
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.turns import complete_turns
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import CorpusError
-from dial2vec.files import atomic_path, folder_lock, write_json
+from dial2vec.files import folder_lock
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.files import atomic_path, read_json, write_json
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, read_json, write_json
 
 log = logging.getLogger(__name__)
 

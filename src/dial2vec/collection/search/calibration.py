@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, Turn
+from conversations.files import read_json, write_json
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.exact import unit_vector
 from dial2vec.collection.search.turns import TurnVectors
 from dial2vec.collection.search.words import WordIndex
-from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError
-from dial2vec.files import read_json, write_json
 
 # Random questions, their words, and the share of them that counts as far away.
 QUESTIONS, LENGTHS, SHARE = 200, (2, 12), 0.75

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from conversations.dialogue import moment_of
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.metadata import Kind
-from dial2vec.dialogue import moment_of
 from dial2vec.errors import CorpusError, did_you_mean
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
+from conversations.progress import moving, waiting
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.search.calibration import calibrate
 from dial2vec.collection.search.routing import SUBJECTS, Signs, weight_of_themes
 from dial2vec.collection.search.turns import TurnVectors, open_turns, update_turns
 from dial2vec.collection.search.words import WordIndex, bm25_words, open_words, update_words
-from dial2vec.data.progress import moving, waiting
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from conversations.dialogue import Dialogue
+from conversations.progress import counted
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
 from dial2vec.data.duplicates import bands, shingles, signatures
-from dial2vec.data.progress import counted
-from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError
 
 # With more dialogues, only those are compared that share a band of their MinHash signatures.

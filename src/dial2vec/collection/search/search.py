@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import NO_METADATA, Dialogue, Turn, Value
+from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.approximate import open_index
 from dial2vec.collection.search.calibration import read_calibration
@@ -16,8 +18,6 @@ from dial2vec.collection.search.contrast import without
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.search.moments import how_to_get_turns, open_moments
-from dial2vec.data.words import without_halves
-from dial2vec.dialogue import NO_METADATA, Dialogue, Turn, Value
 from dial2vec.encoder.contribution import shares_of
 from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.loading import load_encoder

@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from conversations.dialogue import Dialogue
+from conversations.words import printable
 from dial2vec.collection.search.near_duplicates import NearDuplicates
 from dial2vec.collection.search.search import Hit
-from dial2vec.data.words import printable
-from dial2vec.dialogue import Dialogue
 
 # Members of a group of near-duplicates shown on a terminal.
 SHOWN = 5

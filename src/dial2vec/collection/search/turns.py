@@ -15,17 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
+from conversations.dialogue import Dialogue
+from conversations.files import read_json, write_json
+from conversations.progress import moving
 from dial2vec.collection.collection_folder import CollectionFolder, append_blocks
 from dial2vec.collection.embedding.on_ray import RayWorkers
-from dial2vec.data.progress import moving
 from dial2vec.data.workers import spread, works_alone
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.encoder.names import PACKAGED
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ModelError
-from dial2vec.files import folder_lock, read_json, write_json
+from dial2vec.files import folder_lock
 
 # Dialogues encoded at a time; dialogues of a part, after which the record is written; parts for which one more process
 # is worth its start.

@@ -15,14 +15,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue, dialogue_from_record
+from conversations.files import atomic_path, read_json, write_json
+from conversations.words import words
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.embedding.on_ray import RayWorkers
-from dial2vec.data.words import words
 from dial2vec.data.workers import spread
-from dial2vec.dialogue import Dialogue, dialogue_from_record
-from dial2vec.encoder.free_memory import free_bytes
+from dial2vec.encoder.cpu.free_memory import free_bytes
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, read_json, write_json
 
 # Lucene's variant with its usual constants, the defaults of bm25s: no score is below 0.
 METHOD, K1, B = "lucene", 1.5, 0.75

@@ -13,6 +13,9 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
+from conversations.files import atomic_path, read_json, write_json
+from conversations.words import words
 from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
 from dial2vec.collection.clustering.partition import Groups
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
@@ -22,10 +25,7 @@ from dial2vec.collection.segments.cuts import Cuts, join_courtesies
 from dial2vec.collection.segments.cutting import Cutter, fit_cutter
 from dial2vec.collection.segments.turn_vectors import TurnBlock, turn_blocks
 from dial2vec.data.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
-from dial2vec.data.words import words
-from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ArtifactError, CorpusError
-from dial2vec.files import atomic_path, read_json, write_json
 
 FORMAT = 1
 # Dialogues from which cutting is learnt, at most, and their turns: 150 MB at d = 384.

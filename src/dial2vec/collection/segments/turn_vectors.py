@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.turns import TurnVectors
-from dial2vec.dialogue import Dialogue
 
 # Turns that are read at a time.
 AT_ONCE = 4_096

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conversations.words import printable, short
 from dial2vec.collection.changes import compare_groups
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
-from dial2vec.data.words import printable, short
 
 # Lines on groups, on the metadata, and on terms.
 LINES = {"groups": 4, "metadata": 2, "terms": 1}

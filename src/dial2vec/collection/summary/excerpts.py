@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from conversations.words import printable
 from dial2vec.collection.clustering.speaking import speaking_turns
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.terms import Term
-from dial2vec.data.words import printable
 
 # Excerpts of an area, and characters of a turn and of a speaker's name.
 EXCERPTS, CHARACTERS, SPEAKER = 3, 170, 24

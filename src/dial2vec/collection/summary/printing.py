@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from conversations.files import atomic_path
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import atomic_path
 
 # Browsers that print without a window, by the names of their programs; then their places on macOS and Windows.
 PROGRAMS = (

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dial2vec.data.words import printable
+from conversations.words import printable
 
 # Rows that fit on a sheet, and areas among them.
 MOST_ROWS, MOST_AREAS = 25, 8

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from conversations.words import printable
 from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.groups_content import groups_content
@@ -19,7 +20,6 @@ from dial2vec.collection.summary.certainty import Certainty, certainty_of, how_s
 from dial2vec.collection.summary.changed import Changed, changed_since, second_period
 from dial2vec.collection.summary.excerpts import TypicalExcerpt, TypicalTopic, excerpts_of
 from dial2vec.collection.summary.rows import MOST_AREAS, TableRow, shown_name, table_rows
-from dial2vec.data.words import printable
 from dial2vec.errors import CorpusError
 
 # Areas in the sentence.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from conversations.files import atomic_path
+from conversations.words import printable
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.summary.printing import print_page
 from dial2vec.collection.summary.summary import EVERYTHING, Scope, Summary, summarize
-from dial2vec.data.words import printable
-from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
 # Size of a trend line, and the margin of its stroke.

@@ -10,9 +10,9 @@ import re
 import zipfile
 from pathlib import Path
 
+from conversations.files import atomic_path
 from dial2vec.data.corpora.archive import members, read_member
 from dial2vec.errors import CorpusError
-from dial2vec.files import atomic_path
 
 ENDING = ".sha256"
 LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
+from conversations.dialogue import Dialogue, Origin, Quarantined, RecordError, dialogue_from_record
 from dial2vec.config import Read
-from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, dialogue_from_record
 from dial2vec.errors import CorpusError
 
 Splitting = Literal["official", "shuffled", "hashed", "joint"]

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from conversations.dialogue import Dialogue, Quarantined, Turn, read_dialogues, write_dialogues
 from dial2vec.config import Read
 from dial2vec.data.corpora.corpus import Splitting
-from dial2vec.dialogue import Dialogue, Quarantined, Turn, read_dialogues, write_dialogues
 
 FILE = "dialogues.jsonl.gz"
 CUSTOMER, AGENT = "customer", "agent"

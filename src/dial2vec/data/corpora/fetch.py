@@ -10,13 +10,13 @@ from typing import IO, TYPE_CHECKING
 
 from tqdm import tqdm
 
+from conversations.files import atomic_path, write_errors
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.archive import damage, find_archive
 from dial2vec.data.corpora.checksum import record_digest, require_recorded
 from dial2vec.data.corpora.demo import write_demo
 from dial2vec.data.corpora.file_corpus import FileCorpus
 from dial2vec.errors import CorpusError
-from dial2vec.files import atomic_path, write_errors
 
 if TYPE_CHECKING:
     import requests

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from conversations.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.config import Read
 from dial2vec.data.corpora.corpus import Splitting, at_least_one, usable
 from dial2vec.data.corpora.response_queries import ResponseQuery, query_from_record
 from dial2vec.data.corpora.source_files import SourceFile, absent, matching_files, open_sources
-from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 
 # A record of a file with its place.

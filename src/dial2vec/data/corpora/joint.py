@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+from conversations.dialogue import Dialogue, Quarantined
+from conversations.files import read_json, write_json
 from dial2vec.config import Read
 from dial2vec.data.corpora.corpus import Corpus, Splitting
-from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.errors import CorpusError
-from dial2vec.files import read_json, write_json
 
 # File of `data/a+b`, with a digest of each corpus's data, so that DVC sees when one of them changes.
 DIGESTS = "corpora.json"

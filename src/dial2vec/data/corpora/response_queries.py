@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dial2vec.dialogue import RecordError, Turn, dialogue_from_record
+from conversations.dialogue import RecordError, Turn, dialogue_from_record
+from conversations.files import atomic_path, numbered_lines
 from dial2vec.errors import CorpusError, described
-from dial2vec.files import atomic_path, numbered_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def read_queries(path: Path) -> Iterator[ResponseQuery]:
                 raise RecordError(f"the id {query.query_id!r} came before in this file")
         except (ValueError, RecursionError) as error:
             raise CorpusError(
-                f"{path}:{number}: {error}. Expected a context with its candidates; `dial2vec queries` writes them."
+                f"{path}:{number}: {error}. Expected a context with candidates; `dial2vec papers queries` writes it."
             ) from error
         seen.add(query.query_id)
         yield query

@@ -11,13 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
+from conversations.dialogue import Dialogue, Origin, Quarantined, dialogues_of_lines
+from conversations.files import numbered_lines, reading_errors, transcript_files
 from dial2vec.config import Read
 from dial2vec.data.corpora.corpus import Splitting
-from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogues_of_lines
 from dial2vec.errors import CorpusError
-from dial2vec.files import numbered_lines, reading_errors
 
-ENDINGS = (".jsonl", ".jsonl.gz")
 LABELS = "labels.csv"
 LABEL_COLUMNS = ["dialogue_id", "label"]
 NOT_READ = "it is not read: only *.jsonl and *.jsonl.gz in the folder itself are; `dial2vec import` reads other exports"
@@ -147,15 +146,6 @@ class Transcripts:
     def missing(self, folder: Path) -> list[str]:
         """Return [], because own transcripts have no upstream."""
         return []
-
-
-def transcript_files(folder: Path) -> list[Path]:
-    """Return the transcripts in `folder`, sorted by name, without hidden files."""
-    return sorted(
-        path
-        for path in folder.glob("*")
-        if path.name.lower().endswith(ENDINGS) and not path.name.startswith(".") and path.is_file()
-    )
 
 
 def _other_files(folder: Path) -> list[Path]:

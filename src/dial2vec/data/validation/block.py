@@ -10,12 +10,12 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
+from conversations.dialogue import Dialogue, Origin, Quarantined
 from dial2vec.config import Validate
 from dial2vec.data.validation.frames import dialogue_frame, turn_frame
 from dial2vec.data.validation.profile import NO_LIMIT, LanguageSample
 from dial2vec.data.validation.result import ValidationResult
 from dial2vec.data.validation.suites import Check, Suites, of_dialogues, of_turns
-from dial2vec.dialogue import Dialogue, Origin, Quarantined
 
 
 @dataclass(frozen=True, slots=True)

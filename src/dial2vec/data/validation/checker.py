@@ -7,13 +7,13 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
+from conversations.dialogue import Quarantined
 from dial2vec.config import Validate
 from dial2vec.data.validation.block import Block, suites_of
 from dial2vec.data.validation.frames import dialogue_frame
 from dial2vec.data.validation.profile import LanguageSample, Profile, profile_of
 from dial2vec.data.validation.result import N_EXAMPLES, ValidationResult
 from dial2vec.data.validation.suites import Suites, of_corpus
-from dial2vec.dialogue import Quarantined
 
 
 class Checker:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dial2vec.data.words import words
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
+from conversations.words import words
 
 
 def turn_frame(dialogues: Sequence[Dialogue]) -> pd.DataFrame:

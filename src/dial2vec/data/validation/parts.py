@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from conversations.dialogue import Dialogue, Quarantined, line_of
+from conversations.files import transcript_files
 from dial2vec.config import Validate
 from dial2vec.data.corpora.corpus import Corpus
-from dial2vec.data.corpora.transcripts import FirstFiles, LinesOf, Transcripts, transcript_files
+from dial2vec.data.corpora.transcripts import FirstFiles, LinesOf, Transcripts
 from dial2vec.data.validation.block import Block, check_block
 from dial2vec.data.validation.checker import Checker
 from dial2vec.data.workers import spread, works_alone
-from dial2vec.dialogue import Dialogue, Quarantined, line_of
 
 # Dialogues of a part of a corpus with a reader of its own.
 BLOCK = 5000

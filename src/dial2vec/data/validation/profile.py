@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 
 LANGUAGE_SAMPLE = 1000
 # Limited, because a corpus may have as many labels as dialogues, and the profile is committed.

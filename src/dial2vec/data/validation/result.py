@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dial2vec.dialogue import Quarantined
+from conversations.dialogue import Quarantined
 from dial2vec.errors import ValidationError
 
 N_EXAMPLES = 3

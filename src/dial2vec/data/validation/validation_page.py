@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from conversations.dialogue import Quarantined
 from dial2vec.data.validation.profile import Profile
 from dial2vec.data.validation.result import ValidationResult, by_reason, kind
 from dial2vec.data.validation.suites import GUARD
-from dial2vec.dialogue import Quarantined
 from dial2vec.html import templates
 
 N_REASONS, N_LABELS, N_LANGUAGES = 50, 60, 12

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import ending_with
+from dial2vec.processes import ending_with
 
 S = TypeVar("S")
 T = TypeVar("T")

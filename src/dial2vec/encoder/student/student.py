@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder.conversations import Given, Messages, as_dialogues
 from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.names import resolve

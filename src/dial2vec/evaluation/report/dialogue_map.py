@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.evaluation.report.excerpts import excerpt
 from dial2vec.evaluation.report.map_names import MapName, names_of_labels
 from dial2vec.evaluation.report.pictures import COLOURS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.evaluation.report.examples import Example, choose_changed, choose_examples
 from dial2vec.evaluation.report.excerpts import Excerpt, excerpt
 from dial2vec.evaluation.report.figure_table import number

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.dialogue import Dialogue
 from dial2vec.data.terms import characteristic_terms, names_of
-from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.selection.criteria import n_clusters

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.evaluation.report import pictures

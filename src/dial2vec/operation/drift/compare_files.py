@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from conversations.dialogue import Dialogue, Quarantined, read_dialogues
 from dial2vec.collection.embedding.shards import ShardReader, look_at, shards_of
 from dial2vec.config import Drift, Settings
-from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.errors import CorpusError
 from dial2vec.operation.drift.comparison import Comparison, compare

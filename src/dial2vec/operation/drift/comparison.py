@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import Drift
-from dial2vec.dialogue import Dialogue
 from dial2vec.draws import lot
 from dial2vec.encoder.loading import Encoder
 from dial2vec.evaluation.report.excerpts import excerpt

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from conversations.dialogue import Dialogue
 from dial2vec.data.validation.frames import dialogue_frame
 from dial2vec.data.validation.profile import LanguageSample
-from dial2vec.dialogue import Dialogue
 
 Quartiles = tuple[float, float, float]
 

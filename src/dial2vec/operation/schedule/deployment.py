@@ -10,9 +10,9 @@ from pathlib import Path
 
 import yaml
 
+from conversations.files import atomic_path
 from dial2vec.config import Schedule
 from dial2vec.errors import SettingsError
-from dial2vec.files import atomic_path
 
 FLOW, NAME, POOL = "retrain", "nightly", "dial2vec"
 HEAD = "# Written by `dial2vec schedule` from operation.yaml for this folder: change the block `schedule` there.\n"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from conversations.files import read_json, write_json
 from dial2vec.collection.embedding.embed import embed_file, here
 from dial2vec.collection.embedding.shards import files_of, look_at
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError
-from dial2vec.files import read_json, write_json
 from dial2vec.registry.tracking import local_model
 
 

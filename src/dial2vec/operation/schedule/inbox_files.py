@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from conversations.files import atomic_path, read_json, write_errors, write_json
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, read_json, write_errors, write_json
 
 # A file written to within this time may be incomplete.
 QUIET_SECONDS = 30

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from conversations.files import write_json
 from dial2vec.config import Schedule
-from dial2vec.files import write_json
 from dial2vec.operation.schedule.inbox_files import read_receipt
 from dial2vec.operation.schedule.notify import notify
 from dial2vec.operation.schedule.runs import last_begin

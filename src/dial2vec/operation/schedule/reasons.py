@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conversations.dialogue import Dialogue, read_dialogues
 from dial2vec.config import Operation, Settings
 from dial2vec.data.corpora import get_corpus
-from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.dvc import dvc_status, targets
+from dial2vec.project.dvc import dvc_status, targets
 
 if TYPE_CHECKING:
     from dial2vec.operation.drift import Comparison

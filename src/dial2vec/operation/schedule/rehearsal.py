@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import ending_with
+from dial2vec.processes import ending_with
 
 # Half of the memory: a file of 12 KB can unpack to 6 GB. Libraries alone reserve addresses for over 1 GB.
 MOST_MEMORY = max(4 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)

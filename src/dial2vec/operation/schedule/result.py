@@ -12,9 +12,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from conversations.files import read_json, write_json
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation import ENCODERS, TASKS
-from dial2vec.files import code_hash, read_json, write_json
+from dial2vec.files import code_hash
 from dial2vec.operation.schedule.inbox import Arrival
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.promotion import Verdict, verdict_sentence

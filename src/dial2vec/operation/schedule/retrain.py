@@ -10,8 +10,9 @@ import sys
 from contextlib import nullcontext, suppress
 
 from dial2vec import telemetry
-from dial2vec.files import checkout_lock, collect_rarely, find_root
+from dial2vec.files import checkout_lock, find_root
 from dial2vec.operation.pages import use_prefect
+from dial2vec.processes import collect_rarely
 
 ROOT = find_root()
 # Prefect reads its environment while it is imported.
@@ -37,12 +38,12 @@ from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_be
 from dial2vec.operation.schedule.runs import alive, mark_dead
 from dial2vec.operation.schedule.temporary_server import start_temporary_server
 from dial2vec.params import load_operation, load_settings
-from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data, require_stages
-from dial2vec.pipeline.dvc import push as push_versions
 from dial2vec.pipeline.dvc_records import data_hash
 from dial2vec.pipeline.free_space import require_space
-from dial2vec.pipeline.promotion import promote_candidate
-from dial2vec.pipeline.prune import prune
+from dial2vec.project.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data, require_stages
+from dial2vec.project.dvc import push as push_versions
+from dial2vec.project.promotion import promote_candidate
+from dial2vec.project.prune import prune
 from dial2vec.registry.promotion import Verdict, verdict_sentence
 from dial2vec.registry.receipts import reconcile, registered_models
 from dial2vec.registry.tracking import run_address

@@ -15,7 +15,6 @@ from pathlib import Path
 from dial2vec.addresses import shown, silence
 from dial2vec.config import Schedule
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import ending_with
 from dial2vec.operation.pages import (
     LOGIN,
     PREFECT_PASSWORD,
@@ -27,6 +26,7 @@ from dial2vec.operation.pages import (
 from dial2vec.operation.schedule.deployment import FLOW, deployment_names
 from dial2vec.operation.schedule.nights import killed_sentence, missed_nights, tell
 from dial2vec.operation.schedule.runs import end_scheduled, has_dead, mark_dead
+from dial2vec.processes import ending_with
 
 # At its first start a server creates its database, which takes long on a busy machine.
 READY_SECONDS = 240

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.operation.serving.refusals import RefusedRequestError
 
 # Characters that a step tokenises; 20,000 take about 40 ms.

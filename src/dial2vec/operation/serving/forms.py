@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
+from conversations.dialogue import Dialogue, RecordError, dialogue_from_record
 from dial2vec.errors import CorpusError, described, did_you_mean
 from dial2vec.operation.serving.refusals import RefusedRequestError
 

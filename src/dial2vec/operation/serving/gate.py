@@ -10,9 +10,9 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
+from conversations.dialogue import Dialogue
 from dial2vec.addresses import Hosts
 from dial2vec.config import Serve
-from dial2vec.dialogue import Dialogue
 from dial2vec.operation.serving.batching import PieceReader, Workload
 from dial2vec.operation.serving.bodies import Message, Receive, decode, read_body
 from dial2vec.operation.serving.forms import embeddings, predictions, read_embeddings, read_invocation

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from starlette.responses import JSONResponse
 
-from dial2vec.data.words import without_halves
+from conversations.words import without_halves
 
 OPENAI = "/v1/"
 

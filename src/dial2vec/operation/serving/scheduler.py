@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import Serve
-from dial2vec.dialogue import Dialogue
 from dial2vec.operation.serving.batching import Batcher, PieceReader, Step, Workload
 from dial2vec.operation.serving.memory import FreeMemory
 from dial2vec.operation.serving.metrics import Metrics

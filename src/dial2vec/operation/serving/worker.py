@@ -14,8 +14,8 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
+from conversations.dialogue import dialogue_from_record
 from dial2vec.addresses import Hosts
-from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.operation.serving.batching import Batcher, Workload

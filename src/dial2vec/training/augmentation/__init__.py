@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import overload
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.training.augmentation import perturbations, token_ways, variants

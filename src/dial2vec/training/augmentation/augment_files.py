@@ -1,4 +1,4 @@
-"""`dial2vec augment`: write variants of dialogues as JSON Lines and as an HTML page."""
+"""`dial2vec papers augment`: write variants of dialogues as JSON Lines and as an HTML page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
+from conversations.dialogue import Dialogue, Quarantined, read_dialogues
+from conversations.files import atomic_path, write_errors
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, did_you_mean
-from dial2vec.files import atomic_path, write_errors
 from dial2vec.training.augmentation import WAYS, Tools, Variant, augment
 from dial2vec.training.augmentation.augmentation_page import render_variants
 from dial2vec.training.augmentation.masked_model import load_masked

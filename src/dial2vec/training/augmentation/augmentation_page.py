@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.html import templates
 from dial2vec.training.augmentation.variants import Variant
 from dial2vec.training.augmentation.wording import Wording

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
+from conversations.files import read_json, write_json
 from dial2vec.errors import ArtifactError
-from dial2vec.files import read_json, write_json
 from dial2vec.training.augmentation import Tools, augment
 
 # Dialogues per file. A masked language model needs some seconds for 50 on a CPU.

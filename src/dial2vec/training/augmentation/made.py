@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 
 
 class Made(NamedTuple):

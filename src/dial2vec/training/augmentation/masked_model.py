@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.draws import augmentation_stream, share_of
 from dial2vec.encoder.backbone import limits, load_with_head
 from dial2vec.encoder.inputs import InputStyle

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.draws import share_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.nearest import unit_rows

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.masked_model import MaskedModel

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from dial2vec.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.draws import augmentation_stream
 from dial2vec.encoder.backbone import load_with_head
 from dial2vec.errors import Dial2vecError, ModelError

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.draws import augmentation_stream
 from dial2vec.training.augmentation import masked_model, stages, translation
 from dial2vec.training.augmentation.made import Made

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dial2vec.data.words import WORD
+from conversations.words import WORD
 
 # Punctuation, word, punctuation: "(restaurant?)".
 MARKS = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 
 
 class Wording(NamedTuple):
-    """Words of a text, as `dial2vec.data.words` splits them, and the gaps around them.
+    """Words of a text, as `conversations.words` splits them, and the gaps around them.
 
     :param gaps: White space before each word and after the last word; "" in scripts without blanks.
     :param words: Words, never empty.

@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from conversations.files import atomic_path
 from dial2vec.config import Distil
 from dial2vec.encoder.student import TokenTable
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import atomic_path, claim
+from dial2vec.files import claim
 from dial2vec.training.distillation.bags import Bags
 from dial2vec.training.distillation.learning_table import LearningTable, imitation_loss
 from dial2vec.training.distillation.lesson import Lesson

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.training.distillation.bags import Bags

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder

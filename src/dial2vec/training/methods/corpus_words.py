@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.dialogue import Dialogue
+from conversations.dialogue import Dialogue
+from conversations.files import atomic_path
 from dial2vec.errors import SettingsError
-from dial2vec.files import atomic_path
 from dial2vec.training.augmentation.masked_model import MaskedModel, load_masked
 from dial2vec.training.data import first_turns, training_order, word_counts_of_turns
 from dial2vec.training.loop import Names, train

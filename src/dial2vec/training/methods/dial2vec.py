@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import Train
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import role_masks
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence

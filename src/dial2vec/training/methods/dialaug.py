@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import DialAug, Train
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.codes import code_vectors, codes_of, new_codes, poly_scores
 from dial2vec.encoder.inputs import input_style
+from dial2vec.encoder.papers.codes import code_vectors, codes_of, new_codes, poly_scores
 from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.reading import Reading, check_pooling, one_context
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
@@ -239,7 +239,7 @@ def dialaug_loss(
     `dse_loss` trains single utterances.
 
     `L = L_CE + 0.5 L_CL`. `L_CE` is the cross-entropy of the true response among those of the batch, by dot product or
-    by `dial2vec.encoder.codes.poly_scores`, mean over contexts and augmented contexts. `L_CL` is `nt_xent` of the three
+    by `encoder.papers.codes.poly_scores`, mean over contexts and augmented contexts. `L_CL` is `nt_xent` of the three
     projected views; a Poly-encoder contrasts the same vectors as a bi-encoder.
 
     :param contexts: Vectors [b, d].

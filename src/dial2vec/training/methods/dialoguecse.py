@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import DialogueCse, Train
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.reading import sentences_apart
 from dial2vec.encoder.tokens import PADDING_ROLE, Batch, TokenSequence

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from conversations.dialogue import Dialogue
+from conversations.words import words
 from dial2vec.config import Dse, Train
-from dial2vec.data.words import words
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.reading import sentences_apart

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from conversations.dialogue import Dialogue
 from dial2vec.config import IntentAugmentation, Train
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.vector_cache import fingerprint_of
@@ -177,7 +177,7 @@ def intent_augmentation_loss(
     In plain words: turns can be reordered, shortened or lengthened without changing what a dialogue is about; replace
     the words that carry the intent, and it is another dialogue that only looks the same.
 
-    Requirements: variants made by `dial2vec augment`.
+    Requirements: variants made by `dial2vec papers augment`.
     Inputs: vectors of dialogues, of one preserving variant each, and of any number of corrupted ones.
     Relations: trains vectors of *dialogues*, as `dial2vec_loss` does, with negatives that keep the dialogue's style.
 

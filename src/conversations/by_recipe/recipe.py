@@ -1,0 +1,343 @@
+"""Recipes: how one kind of export is read, as data.
+
+A recipe is a YAML file of a few lines (docs/recipes.md). It says how an export is recognised and where the parts of a
+dialogue are: in records by JMESPath expressions, in lines of text by patterns with named groups.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jmespath.exceptions import JMESPathError
+
+from conversations.by_recipe.expressions import compiled
+from conversations.errors import CorpusError, did_you_mean
+from conversations.options import KINDS, NamedColumns
+from conversations.values.cells import unpacked
+
+ORDERS = ("time", "as is")
+
+
+class Finder:
+    """A JMESPath expression."""
+
+    __slots__ = ("_find", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._find = compiled(text)
+
+    def __call__(self, value: Any) -> Any:
+        """Return what the expression finds in a value; None if it finds nothing."""
+        try:
+            return self._find(value)
+        except (JMESPathError, TypeError, RecursionError):
+            # A function meets another type than in the records that the recipe is for.
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """How a tree of messages is read: the path from the root to the newest message is the dialogue.
+
+    Either each message names its parent, or each holds the list of its answers, of which the first counts. Without
+    `turns` the records are the messages: of the trees that `id` names, or, without `id`, of dialogues that are whole
+    trees in the order of time. A message's key is its `_key`.
+
+    :param id: Message's id.
+    :param parent: Id of the message before it.
+    :param last: Id of the newest message, in the record; None takes the last message without an answer.
+    :param answers: List of the answers in a message, the best first.
+    """
+
+    id: Finder | None = None
+    parent: Finder | None = None
+    last: Finder | None = None
+    answers: Finder | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Patterns of a text format; each is tried at the start of a line, in this order.
+
+    :param begin: Line that begins a dialogue; its group `id` names it. An empty match begins it with the line itself.
+    :param turn: Turns, with the groups `text` and, unless a line above has them, `speaker` and `time`.
+    :param set: Lines that hold `speaker`, `time`, `day` or `year` of the turns below.
+    :param notice: Lines that nobody said.
+    :param end: Line after which a dialogue ends.
+    :param first: Pattern that one of the first five lines contains; None accepts any.
+    :param share: Smallest share of turns among the lines that are not blank, by which the format is recognised.
+    :param goes_on: True if a line without a pattern belongs to the turn above it.
+    :param alternate: Speakers who take turns if no line names one.
+    :param alike: True if a line is text if its time has another form than those of most lines, as in a quoted chat.
+    :param day_first: True if dates such as 03/04/2024 begin with the day, if nothing in the file tells.
+    """
+
+    begin: tuple[re.Pattern[str], ...] = ()
+    turn: tuple[re.Pattern[str], ...] = ()
+    set: tuple[re.Pattern[str], ...] = ()
+    notice: tuple[re.Pattern[str], ...] = ()
+    end: tuple[re.Pattern[str], ...] = ()
+    first: re.Pattern[str] | None = None
+    share: float = 0.3
+    goes_on: bool = True
+    alternate: tuple[str, ...] = ()
+    alike: bool = False
+    day_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A tiny export in the true form of its tool, with made-up words.
+
+    :param file: Name of the file; its ending tells the format.
+    :param text: Content.
+    :param gives: Dialogues that it holds: `id`, `turns` as [speaker, text], `labels`, `date`, `left_out`.
+    """
+
+    file: str
+    text: str
+    gives: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Recipe:
+    """How one kind of export is read.
+
+    Without `turns` each record is a turn, and `id` groups them. With `has` the export consists of records, otherwise of
+    `lines`; with both, a cell holds lines. In expressions on a turn `_record` is the record around it.
+
+    :param name: Name of the file without its ending.
+    :param title: Name of the tool and of its export.
+    :param source: Address of the format's documentation, or of a public sample.
+    :param has: Expressions that find something in most records; the recipe with the most of them is used.
+    :param decode: Columns that hold JSON as text, or objects with lists as text.
+    :param id: Id of the dialogue.
+    :param rest: True if rows without an id are one dialogue, which has the name of the file.
+    :param turns: List of turns in a record, or a text that holds them as lines.
+    :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it.
+    :param skip: Expression that is true for records without a dialogue, such as settings.
+    :param branch: Order of a tree of messages.
+    :param speaker: Speaker of a turn.
+    :param text: Text of a turn.
+    :param time: Time of a turn.
+    :param order: "time" sorts turns by time, "as is" keeps them; None sorts records and keeps lines.
+    :param date: Start of the dialogue, if the turns have no time.
+    :param labels: Labels of the dialogue.
+    :param metadata: Further values of the dialogue, by key; None takes all plain values without another meaning.
+    :param html: True if the texts are HTML.
+    :param replace: Text by the pattern that it replaces in texts, such as marks of pauses.
+    :param alternate: Speakers who take turns if `speaker` finds nobody: names, or an expression that finds them.
+    :param join: Text between consecutive pieces of one speaker, which are one turn; None keeps pieces apart.
+    :param speakers: Names by the value of `speaker`.
+    :param people: List of [value of `speaker`, name] in a record, such as the list of its participants.
+    :param not_speech: Expressions by kind: a turn for which one is true was not said.
+    :param notices: Patterns of whole texts that programs write, such as "Liked a message"; by kind if they are others.
+    :param lines: Patterns of a text format.
+    :param side_files: Names of files without turns that stand in the same folder.
+    :param examples: Examples, which are the recipe's tests.
+    """
+
+    name: str
+    title: str
+    source: str
+    has: tuple[Finder, ...] = ()
+    decode: tuple[str, ...] = ()
+    id: Finder | None = None
+    rest: bool = False
+    turns: Finder | None = None
+    parts: bool = False
+    skip: Finder | None = None
+    branch: Branch | None = None
+    speaker: Finder | None = None
+    text: Finder | None = None
+    time: Finder | None = None
+    order: str | None = None
+    date: Finder | None = None
+    labels: Finder | None = None
+    metadata: Mapping[str, Finder] | None = None
+    html: bool = False
+    replace: tuple[tuple[re.Pattern[str], str], ...] = ()
+    alternate: tuple[str, ...] | Finder = ()
+    join: str | None = None
+    speakers: Mapping[str, str] | None = None
+    people: Finder | None = None
+    not_speech: tuple[tuple[str, Finder], ...] = ()
+    notices: tuple[tuple[str, re.Pattern[str]], ...] = ()
+    lines: Lines | None = None
+    side_files: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
+
+    def decoded(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return a record in which the columns with JSON as text, and the lists as text in them, hold their values."""
+        decoded = {}
+        for name in self.decode:
+            value = unpacked(text) if isinstance(text := values.get(name), str) else text
+            if isinstance(value, dict):
+                texts = {key: inner for key, inner in value.items() if isinstance(inner, str) and inner[:2] == "[{"}
+                value = value | {k: inner for k, text in texts.items() if (inner := unpacked(text)) is not None}
+            if value is not None:
+                decoded[name] = value
+        return values | decoded if decoded else values
+
+    def mended(self, text: str) -> str:
+        """Return a text without what `replace` replaces."""
+        for pattern, by in self.replace:
+            text = pattern.sub(by, text)
+        return text
+
+    def kind_of(self, text: str) -> str:
+        """Return the kind of a text that a program wrote; "" if a person did."""
+        return next((kind for kind, pattern in self.notices if pattern.fullmatch(text)), "")
+
+    def fits(self, values: dict[str, Any]) -> bool:
+        """Return whether a record has all that the recipe asks for."""
+        values = self.decoded(values)
+        # The number 0, which equals False, is a value.
+        return bool(self.has) and not any(
+            (value := finder(values)) is False or value in (None, [], {}) for finder in self.has
+        )
+
+    def replaced(self, options: NamedColumns) -> Recipe:
+        """Return the recipe with the user's own id, speaker, text and time in place of its own."""
+        given: dict[str, Any] = {
+            "id": options.dialogue_id,
+            "speaker": options.speaker,
+            "text": options.text,
+            "time": options.time,
+        }
+        if options.labels:
+            given["labels"] = options.labels[0] if len(options.labels) == 1 else f"[{', '.join(options.labels)}]"
+        finders: dict[str, Any] = {key: Finder(text) for key, text in given.items() if text}
+        return replace(self, **finders)
+
+
+@cache
+def known_recipes() -> dict[str, Recipe]:
+    """Return the recipes that come with the package, by name."""
+    folder = files("conversations") / "recipes"
+    entries = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name
+    )
+    return {
+        name: recipe_from(entry.read_text(encoding="utf-8"), name, where=entry.name)
+        for entry in entries
+        if (name := entry.name.removesuffix(".yaml")) != entry.name
+    }
+
+
+def load_recipe(name: str) -> Recipe:
+    """Return a recipe by its name, or from a file of the user.
+
+    :raises CorpusError: if there is neither, or the file is no recipe.
+    """
+    if recipe := known_recipes().get(name):
+        return recipe
+    path = Path(name)
+    if not path.is_file():
+        raise CorpusError(
+            f"{name!r} (--recipe) is neither a recipe nor a file.{did_you_mean(name, known_recipes())} "
+            "Expected one of the recipes of docs/recipes.md, or a YAML file. Correct --recipe."
+        )
+    return recipe_from(path.read_text(encoding="utf-8"), path.stem, where=str(path))
+
+
+def recipe_from(text: str, name: str, *, where: str) -> Recipe:
+    """Return a recipe from the text of its file.
+
+    :param where: File to name in errors.
+    :raises CorpusError: if the text is no YAML, a key is unknown, or an expression or a pattern is broken.
+    """
+    try:
+        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", 0) + 1
+        raise CorpusError(f"{where}:{line}: not valid YAML; expected a recipe (docs/recipes.md). Mend it.") from error
+    if not isinstance(content, dict):
+        raise CorpusError(f"{where}: no recipe; expected keys such as title, turns, speaker, text (docs/recipes.md).")
+    known = [item.name for item in fields(Recipe) if item.name != "name"]
+    for key in content:
+        if key not in known:
+            raise CorpusError(
+                f"{where}: unknown key {key!r}.{did_you_mean(str(key), known)} Expected: {', '.join(known)}."
+            )
+    try:
+        recipe = Recipe(name=name, **{key: COMPILED.get(key, _unchanged)(value) for key, value in content.items()})
+    except (TypeError, AttributeError, JMESPathError, re.error) as error:
+        raise CorpusError(f"{where}: {' '.join(str(error).split())}. Mend the recipe (docs/recipes.md).") from error
+    return _checked(recipe, where)
+
+
+def _checked(recipe: Recipe, where: str) -> Recipe:
+    named = recipe.text and (recipe.speaker or recipe.alternate)
+    missing = "" if recipe.lines or named else "speaker and text, or lines"
+    if missing:
+        raise CorpusError(f"{where}: the recipe has no {missing}. Add what is missing (docs/recipes.md).")
+    if wrong := {kind for kind, _ in recipe.not_speech + recipe.notices} - set(KINDS):
+        raise CorpusError(f"{where}: unknown kind {min(wrong)!r} in not_speech; expected {', '.join(KINDS)}.")
+    if recipe.order not in (None, *ORDERS):
+        raise CorpusError(f"{where}: unknown order {recipe.order!r}; expected {' or '.join(ORDERS)}.")
+    return recipe
+
+
+def _finders(texts: Mapping[str, str]) -> dict[str, Finder]:
+    return {name: Finder(text) for name, text in texts.items()}
+
+
+def _not_speech(kinds: Mapping[str, Any]) -> tuple[tuple[str, Finder], ...]:
+    return tuple((kind, Finder(text)) for kind, texts in kinds.items() for text in _listed(texts))
+
+
+def _notices(texts: Any) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    by_kind = texts if isinstance(texts, dict) else {"notice": texts}
+    return tuple((kind, re.compile(text)) for kind, texts in by_kind.items() for text in _listed(texts))
+
+
+def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
+    return tuple(Example(file=item["file"], text=item["text"], gives=tuple(item["gives"])) for item in items)
+
+
+# How the value of a recipe's key is compiled; the others stay.
+COMPILED: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(
+        ("id", "turns", "speaker", "people", "text", "time", "date", "labels", "skip"), lambda text: Finder(str(text))
+    ),
+    "has": lambda texts: tuple(map(Finder, texts)),
+    "decode": tuple,
+    "branch": lambda named: Branch(**_finders(named)),
+    "metadata": _finders,
+    "side_files": tuple,
+    "replace": lambda texts: tuple((re.compile(text, re.MULTILINE), str(by)) for text, by in texts.items()),
+    "notices": _notices,
+    "alternate": lambda names: Finder(names) if isinstance(names, str) else tuple(map(str, names)),
+    # As `as_name` writes them: JSON's true is "True".
+    "speakers": lambda names: {str(value): str(shown) for value, shown in names.items()},
+    "not_speech": _not_speech,
+    "lines": lambda patterns: Lines(**{name: _pattern(name, item) for name, item in patterns.items()}),
+    "examples": _examples,
+}
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _pattern(name: str, value: Any) -> Any:
+    if name == "first":
+        return re.compile(value, re.MULTILINE)
+    if name in ("share", "goes_on", "alike", "day_first"):
+        return value
+    if name == "alternate":
+        return tuple(value)
+    return tuple(re.compile(text, re.MULTILINE) for text in _listed(value))

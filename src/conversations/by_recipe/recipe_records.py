@@ -1,0 +1,320 @@
+"""Records read by a recipe: each becomes a plain record with the keys `id`, `turns` or one turn, `labels`, `date`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from conversations.by_recipe.recipe import Branch, Finder, Recipe
+from conversations.by_recipe.recipe_lines import LineReader
+from conversations.formats.markup import without_html
+from conversations.formats.plain_text import script_of
+from conversations.formats.records import Record
+from conversations.guessing.columns import Columns
+from conversations.guessing.names import by_name
+from conversations.result import ImportResult
+from conversations.values.cells import as_labels, as_name, cell_text
+
+# Keys of the plain records.
+ID, SPEAKER, TEXT, TIME, LABELS, TURNS, METADATA = "id", "speaker", "text", "time", "labels", "turns", "metadata"
+# Keys of a recipe whose expressions use columns up: these are no metadata.
+USING = ("id", "turns", "speaker", "text", "time", "date", "labels", "skip", "people")
+PLAIN = (str, int, float, bool)
+# Length in characters from which on a value is a text, not an id.
+LONG_ID = 100
+
+
+def columns_of(recipe: Recipe) -> Columns:
+    """Return the columns of the plain records that `RecordReader` gives."""
+    whole = bool(recipe.turns or recipe.lines or (recipe.branch and recipe.id))
+    return Columns(
+        dialogue_id=ID if recipe.id or recipe.branch or whole else None,
+        turns=TURNS if whole and not recipe.parts else None,
+        speaker=SPEAKER,
+        text=TEXT,
+        time=TIME if recipe.time or recipe.lines or recipe.parts else None,
+        in_order=not (sorts(recipe) or recipe.parts),
+        labels=(LABELS,) if recipe.labels else (),
+        html=recipe.html and not recipe.lines,
+        packed=METADATA,
+    )
+
+
+def sorts(recipe: Recipe) -> bool:
+    """Return whether the turns are sorted by their times."""
+    return recipe.order == "time" or bool(recipe.order is None and recipe.time and not recipe.lines)
+
+
+def _words(expression: str) -> set[str]:
+    """Return the names in an expression, also those in quotes, such as "Call ID"."""
+    return {name or word for name, word in re.findall(r'"([^"]+)"|(\w+)', expression)}
+
+
+class RecordReader:
+    """Reads records by a recipe, and counts what was not said, repeated turns, and records without a dialogue.
+
+    :param name: Prefix of the ids of dialogues without an id.
+    :param keep: Kinds of `KINDS` that count as speech.
+    """
+
+    def __init__(self, recipe: Recipe, *, name: str, keep: Sequence[str] = ()) -> None:
+        self.recipe = recipe
+        self.left_out: Counter[str] = Counter()
+        self.repeated = 0
+        self.skipped = 0
+        self._name = name
+        self._keep = keep
+        expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
+        finders = (value for name in USING if (value := getattr(recipe, name)))
+        branch = (recipe.branch.id, recipe.branch.parent, recipe.branch.last) if recipe.branch else ()
+        rules = (*(finder for _, finder in recipe.not_speech), *filter(None, branch))
+        self._used = {*recipe.decode, *(word for finder in (*finders, *rules) for word in _words(finder.text))}
+        self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
+        self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
+        self._read: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+        self._named = False
+        self._has_trees = bool(recipe.branch and recipe.id and recipe.turns is None)
+        self._kept = tuple((kind, finder) for kind, finder in recipe.not_speech if kind in keep)
+
+    def read(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield the plain records; a row that was not said is left out."""
+        if self.recipe.branch and not self.recipe.turns and not self.recipe.id:
+            yield from self._threads(records, self.recipe.branch)
+            return
+        if self._has_trees and self.recipe.id:
+            records = self._trees(records, self.recipe.id)
+        records = iter(records)
+        first = list(islice(records, 2))
+        for number, record in enumerate(chain(first, records), start=1):
+            if record.problem:
+                yield record
+                continue
+            values = self.recipe.decoded(record.values)
+            if self.recipe.skip and _is_true(self.recipe.skip(values)):
+                self.skipped += 1
+                continue
+            plain = self._plain(values, f"{self._name}-{number}" if len(first) > 1 else self._name)
+            if self.recipe.parts:
+                filled = sum(bool(turn[TEXT]) for turn in plain[TURNS])
+                plain[TURNS] = self._new(plain)
+                self.repeated += filled - len(plain[TURNS])
+                shared = {key: value for key, value in plain.items() if key != TURNS}
+                times = {TIME: plain["date"]}
+                yield from (
+                    record._replace(values=shared | turn | ({} if turn[TIME] else times)) for turn in plain[TURNS]
+                )
+            elif plain:
+                yield record._replace(values=plain)
+
+    def _threads(self, records: Iterable[Record], branch: Branch) -> Iterator[Record]:
+        """Yield rows whose dialogue is named by the message that all others answer, directly or not."""
+        parents: dict[str, str] = {}
+        rows = []
+        for record in records:
+            if record.problem:
+                yield record
+                continue
+            name = as_name(branch.id(record.values)) if branch.id else ""
+            parents[name] = as_name(branch.parent(record.values)) if branch.parent else ""
+            if plain := self._plain(self.recipe.decoded(record.values), ""):
+                rows.append((name, record._replace(values=plain)))
+        for name, record in rows:
+            path = dict.fromkeys([name])
+            while (name := parents.get(name, "")) and name not in path:
+                path[name] = None
+            root = next(reversed(path))
+            parents |= dict.fromkeys(path, root) | {root: ""}
+            yield record._replace(values=record.values | {ID: root})
+
+    def _trees(self, records: Iterable[Record], named: Finder) -> Iterator[Record]:
+        """Yield one record per tree, with all its messages."""
+        trees: dict[str, Record] = {}
+        for number, record in enumerate(records):
+            if record.problem:
+                yield record
+                continue
+            values = self.recipe.decoded(record.values)
+            key = as_name(named(values)) or f"{self._name}-{number}"
+            trees.setdefault(key, Record(record.line, values | {TURNS: []})).values[TURNS].append(values)
+        yield from trees.values()
+
+    def _new(self, plain: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the turns of a part that no other part had: programs that log each answer repeat the history."""
+        turns = [turn for turn in plain[TURNS] if turn[TEXT]]
+        texts = [(turn[SPEAKER], turn[TEXT]) for turn in turns]
+        date, before = self._read.get(plain[ID], ("", []))
+        if before and texts[: len(before)] == before:
+            turns = turns[len(before) :]
+        elif before and before[: len(texts)] == texts and plain["date"] <= date:
+            # The newest part comes first.
+            return []
+        else:
+            texts = before + texts
+        self._read[plain[ID]] = (plain["date"] or date, texts)
+        return turns
+
+    def _plain(self, values: dict[str, Any], name: str) -> dict[str, Any]:
+        """Return the plain record; an empty one for a row that was not said.
+
+        :param name: Id of a dialogue without an id.
+        """
+        recipe = self.recipe
+        plain: dict[str, Any] = {}
+        if recipe.labels:
+            plain[LABELS] = as_labels(recipe.labels(values), several=True)
+        if metadata := self._metadata(values):
+            plain[METADATA] = metadata
+        if recipe.turns is None and not self._has_trees:
+            turn = self._turn(values)
+            if recipe.id:
+                plain[ID] = self._id(values, self._name)
+            return plain | turn if turn else {}
+        plain[ID] = self._id(values, name)
+        turns = self._turns(values, recipe.turns(values) if recipe.turns else values[TURNS])
+        if recipe.people:
+            pairs = [pair for pair in _elements(recipe.people(values)) if isinstance(pair, list) and len(pair) == 2]
+            names = {as_name(value): name for value, shown in pairs if (name := as_name(shown))}
+            turns = [turn | {SPEAKER: names.get(turn[SPEAKER], turn[SPEAKER])} for turn in turns]
+        if recipe.join is not None:
+            turns = _joined(turns, recipe.join)
+        date = recipe.date(values) if recipe.date else None
+        # Turns that keep their order still tell when the dialogue began.
+        times = (turn[TIME] for turn in turns if turn[TIME]) if not sorts(recipe) else iter(())
+        return plain | {TURNS: turns, "date": as_name(next(times, None)) or as_name(date)}
+
+    def _metadata(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the further plain values of a record, by key, and those of an object `metadata` in it."""
+        if self.recipe.metadata is not None:
+            further = {key: finder(values) for key, finder in self.recipe.metadata.items()}
+        else:
+            packed = values.get(METADATA)
+            every = (packed if isinstance(packed, dict) else {}) | values
+            further = {key: value for key, value in every.items() if key not in self._used}
+        return {key: value for key, value in further.items() if isinstance(value, PLAIN) and value != ""}
+
+    def _id(self, values: dict[str, Any], name: str) -> str:
+        """Return the id of a dialogue; the name if none before it had an id."""
+        own = as_name(self.recipe.id(values)) if self.recipe.id else ""
+        if not own and self.recipe.id and self.recipe.turns:
+            simple = [
+                key for key, value in values.items() if isinstance(value, str | int) and len(str(value)) < LONG_ID
+            ]
+            own = as_name(values.get(by_name("id", simple) or ""))
+        self._named = self._named or bool(own)
+        return own or ("" if self._named and not self.recipe.rest else name)
+
+    def _turns(self, values: dict[str, Any], value: Any) -> list[dict[str, Any]]:
+        if isinstance(value, str):
+            return self._lines(value)
+        elements = _elements(value)
+        if self._needs_record:
+            elements = [element | {"_record": values} for element in elements if isinstance(element, dict)]
+        if branch := self.recipe.branch:
+            elements = self._along(elements, branch.answers) if branch.answers else self._on_branch(elements, values)
+        turns = [turn for element in elements if (turn := self._turn(element))]
+        alternate = self.recipe.alternate
+        names = (alternate(values) or ()) if isinstance(alternate, Finder) else alternate
+        for number, turn in enumerate(turns if names else ()):
+            turn[SPEAKER] = turn[SPEAKER] or as_name(names[number % len(names)])
+        return turns
+
+    def _lines(self, text: str) -> list[dict[str, Any]]:
+        """Return the turns of a cell that holds a dialogue in lines."""
+        if self.recipe.lines is None:
+            return [{SPEAKER: turn.speaker, TEXT: turn.text, TIME: ""} for turn in script_of(text).spoken()]
+        reader = LineReader(self.recipe, name="", keep=self._keep)
+        text = without_html(text) if self.recipe.html else text
+        turns = [turn for record in reader.read(text) for turn in record.values[TURNS]]
+        self.left_out.update(reader.left_out)
+        return turns
+
+    def _turn(self, element: Any) -> dict[str, Any] | None:
+        """Return a turn; None if it was not said."""
+        recipe = self.recipe
+        for kind, finder in self._kinds:
+            if _is_true(finder(element)):
+                self.left_out[kind] += 1
+                return None
+        speaker = as_name(recipe.speaker(element)) if recipe.speaker else ""
+        if recipe.speakers:
+            speaker = recipe.speakers.get(speaker, speaker)
+        if not speaker:
+            speaker = next((kind for kind, finder in self._kept if finder(element)), "")
+        text = recipe.mended(cell_text(recipe.text(element))) if recipe.text else ""
+        if recipe.notices and (kind := recipe.kind_of(text)) and kind not in self._keep:
+            self.left_out[kind] += 1
+            return None
+        if not (speaker or text):
+            # Nothing but the frame of a message, such as the root of a tree.
+            return None
+        time = as_name(recipe.time(element)) if recipe.time else ""
+        return {SPEAKER: speaker, TEXT: text, TIME: time}
+
+    def _along(self, elements: list[Any], answers: Finder) -> list[Any]:
+        """Return the first message, its first answer, and so on; the others are counted."""
+        path = []
+        while elements:
+            path.append(elements[0])
+            if len(elements) > 1:
+                self.left_out["edited"] += len(elements) - 1
+            elements = _elements(answers(elements[0]))
+        return path
+
+    def _on_branch(self, elements: list[Any], values: dict[str, Any]) -> list[Any]:
+        """Return the messages from the root of a tree to its newest one; the others are counted."""
+        branch: Branch = self.recipe.branch  # type: ignore[assignment]
+        if not branch.id or not branch.parent:
+            return elements
+        by_id = {as_name(branch.id(element)): element for element in elements}
+        parents = {name: as_name(branch.parent(element)) for name, element in by_id.items()}
+        if not any(parents.values()):
+            return elements
+        last = as_name(branch.last(values)) if branch.last else ""
+        if last not in by_id:
+            answered = set(parents.values())
+            last = next((name for name in reversed(by_id) if name not in answered), "")
+        path: dict[str, Any] = {}
+        while last in by_id and last not in path:
+            path[last] = by_id[last]
+            last = parents[last]
+        other = (element for name, element in by_id.items() if name not in path)
+        if count := sum(bool(self.recipe.text and cell_text(self.recipe.text(element))) for element in other):
+            self.left_out["edited"] += count
+        return list(reversed(path.values()))
+
+
+def _is_true(value: Any) -> bool:
+    return value not in (None, False, [], {}, "")
+
+
+def _elements(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [{"_key": key, **item} if isinstance(item, dict) else item for key, item in value.items()]
+    return value if isinstance(value, list) else []
+
+
+def _joined(turns: list[dict[str, Any]], between: str) -> list[dict[str, Any]]:
+    """Join consecutive pieces of one speaker; a piece without a speaker, such as a comma, belongs to the one before."""
+    whole: list[dict[str, Any]] = []
+    for turn in turns:
+        if whole and turn[SPEAKER] in (whole[-1][SPEAKER], ""):
+            whole[-1][TEXT] += between + turn[TEXT] if turn[TEXT] else ""
+        else:
+            whole.append(dict(turn))
+    return whole
+
+
+def only_once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:
+    """Leave out records of single turns that equal an earlier one to the letter, time included."""
+    contents: set[int] = set()
+    for record in records:
+        if recipe.turns is None and recipe.time and not record.problem and recipe.time(record.values):
+            content = hash(repr(record.values))
+            if content in contents:
+                result.repeated += 1
+                continue
+            contents.add(content)
+        yield record

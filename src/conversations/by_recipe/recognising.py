@@ -1,0 +1,220 @@
+"""Recognise the recipe of an export by its first records or lines."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from conversations.by_recipe.recipe import Finder, Recipe, known_recipes
+from conversations.by_recipe.recipe_lines import find_text_recipe
+from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
+from conversations.guessing.evidence import changes, id_column, time_column
+from conversations.guessing.exchanges import CLOSING
+from conversations.guessing.names import plain
+from conversations.guessing.unfolding import dialogue_object
+from conversations.guessing.voices import voices
+from conversations.values.cells import as_name
+from conversations.values.times import unread
+
+SHOWN = 30
+
+
+def record_recipes() -> list[Recipe]:
+    """Return the recipes for records that come with the package."""
+    return [recipe for recipe in known_recipes().values() if recipe.has]
+
+
+def recipe_of_lines(head: str) -> Recipe | None:
+    """Return the recipe that explains the first lines of a text; None if there is none."""
+    return find_text_recipe(head, [recipe for recipe in known_recipes().values() if not recipe.has])
+
+
+def recipe_of_records(sample: Sequence[dict[str, Any]], recipes: Iterable[Recipe] | None = None) -> Recipe | None:
+    """Return the recipe that asks for most and that at least half of the first records fit; None if there is none."""
+    known = list(record_recipes() if recipes is None else recipes)
+    first = sample[:SHOWN]
+    return _best(first, known) or (_of_rows_inside(first, known) if recipes is None else None)
+
+
+def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe of a form that many tools share with the id by its column's name, if its own finds nothing."""
+    rows = not recipe.turns
+    if recipe.branch or recipe.lines or (rows and not recipe.id) or any(recipe.id(v) for v in sample if recipe.id):
+        return recipe
+    names = list(dict.fromkeys(name for values in sample for name in values))
+    name = id_column("id", sample, names, repeating=rows)
+    name = name or (None if rows else id_column("own id", sample, names, repeating=False))
+    if not name and (around := dialogue_object(sample)):
+        return replace(recipe, id=Finder(f"{json.dumps(around)}.id"))
+    return replace(recipe, id=Finder(json.dumps(name))) if name else recipe
+
+
+def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe with the order of turns by its column's name, if its own time finds nothing."""
+    if recipe.branch or recipe.lines or recipe.join is not None or recipe.alternate:
+        return recipe
+    if recipe.turns:
+        lists = [turns for values in sample[:SHOWN] if isinstance(turns := recipe.turns(values), list)]
+    else:
+        lists = _rows_by_id(recipe, sample)
+    groups = [[turn for turn in group if isinstance(turn, dict)] for group in lists]
+    turns = [turn for group in groups for turn in group]
+    if recipe.time and any(map(recipe.time, turns)):
+        return recipe
+    names = list(dict.fromkeys(name for turn in turns for name in turn))
+    name = time_column(groups, names)
+    if not name or not changes(groups, name) or any(unread(map(as_name, (turn.get(name) for turn in turns)))):
+        return recipe
+    return replace(recipe, time=Finder(json.dumps(name)), order="time")
+
+
+def with_voices(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe of rows with another column of the speakers, if its first ones name the same in all dialogues.
+
+    Some programs write the name of the contact in each row, and a flag for the side.
+    """
+    columns = recipe.speaker.text.split(" || ") if recipe.speaker else []
+    if recipe.turns or recipe.lines or len(columns) < 2 or not all(column.isidentifier() for column in columns):
+        return recipe
+    groups = _rows_by_id(recipe, sample)
+    speakers = [[{"speaker": recipe.speaker(values)} for values in group] for group in groups if recipe.speaker]
+    if changes(speakers, "speaker") or all(len(group) < 2 for group in groups):
+        return recipe
+    turning = (at for at, column in enumerate(columns) if voices(groups, column).good)
+    first = next(turning, 0)
+    return replace(recipe, speaker=Finder(" || ".join(columns[first:]))) if first else recipe
+
+
+def _rows_by_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for values in sample:
+        groups.setdefault(str(recipe.id(values)) if recipe.id else "", []).append(values)
+    return list(groups.values())
+
+
+def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
+    fitting = [recipe for recipe in recipes if first and 2 * sum(map(recipe.fits, first)) >= len(first)]
+    return max(fitting, key=lambda recipe: len(recipe.has), default=None)
+
+
+def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
+    """Return the recipe of rows that stand in a list of each record, as scripts save the messages of each ticket."""
+    rowwise = [recipe for recipe in recipes if not recipe.turns and not recipe.lines and not recipe.branch]
+    for place in islice(dict.fromkeys(place for values in first for place in _inner_lists(values)), SHOWN):
+        lists = (items for values in first if isinstance(items := Finder(place)(values), list))
+        rows = [row for items in lists for row in items if isinstance(row, dict)]
+        if recipe := _best(rows[:SHOWN], rowwise):
+            own = f" || ({place}[0] | {recipe.id.text})" if recipe.id else ""
+            turns = Finder(_with_answer(place, recipe, first))
+            return replace(recipe, turns=turns, id=Finder(f"conversation_id || ticket_id || id{own}"))
+    return None
+
+
+def _with_answer(place: str, recipe: Recipe, first: Sequence[dict[str, Any]]) -> str:
+    """Return the expression for a list of messages and the answer outside the list, as tracing tools save it."""
+    names = (name for values in first for name in values if plain(name) in CLOSING)
+    if not (recipe.speaker and "role" in recipe.speaker.text and (name := next(names, None))):
+        return place
+    key = json.dumps(name)
+    forms = [f"{key}.choices[].message", f"{key}.messages", f"{key}[].message", f"{key}.role && [{key}]"]
+    forms.append(f"type({key}) == 'array' && {key}")
+    forms.append(f"type({key}) == 'string' && [{{role: 'assistant', content: {key}}}]")
+    return f"[{place}, {' || '.join(f'({form})' for form in forms)}][][]"
+
+
+def _inner_lists(values: dict[str, Any]) -> Iterator[str]:
+    """Yield the expressions that lead to lists in a record, also `messages.data`."""
+    for key, value in values.items():
+        inner = value if isinstance(value, dict) else {}
+        if isinstance(value, list):
+            yield json.dumps(key)
+        yield from (f"{json.dumps(key)}.{json.dumps(name)}" for name, items in inner.items() if isinstance(items, list))
+
+
+def recipe_of_json(
+    outlined: Any, recipes: Iterable[Recipe] | None = None
+) -> tuple[Recipe, tuple[str, ...] | None] | None:
+    """Return the recipe of a JSON file, and the keys that lead to its records, for `read_json_records`.
+
+    Of several places the one whose recipe asks for most counts, and of equal ones the outermost.
+    """
+    recipes = list(record_recipes() if recipes is None else recipes)
+    best: tuple[Recipe, tuple[str, ...] | None] | None = None
+    places = _places(outlined)
+    for keys, sample in [*places, *_only_objects(outlined, recipes)]:
+        recipe = recipe_of_records(sample, recipes)
+        if recipe and (best is None or len(recipe.has) > len(best[0].has)):
+            best = recipe, keys
+    if best is None:
+        rowwise = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
+        return next(((recipe, keys) for recipe, keys in rowwise if recipe), None)
+    if best[1] and not best[0].turns and best[1][-1] != "*" and len(alike := _alike(outlined, best[1])) > 1:
+        return best[0], below_ids(alike)
+    if best[1] and len(best[1]) == 1 and best[1] != BY_ID and not best[0].turns:
+        return None if _is_by_id(outlined, best[1]) else best
+    inside = lists_in(outlined) if best[0].turns and best[1] else {}
+    fitting = [place for place, items in inside.items() if recipe_of_records(items, [best[0]])]
+    if best[1] in fitting:
+        # Such as the lists "train" and "test".
+        return best[0], each_of([place for place in fitting if len(place) == len(best[1] or ())])
+    return best
+
+
+def _is_by_id(outlined: dict[str, Any], keys: tuple[str, ...]) -> bool:
+    """Return whether another list of an object holds the same kind of turns: its keys are ids."""
+    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
+    return sum(names == lists.get(keys) for names in lists.values()) > 1
+
+
+def _alike(outlined: Any, keys: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the lists of the same kind of turns below as many other keys, which are ids; [] at the top."""
+    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
+    return [place for place in lists if len(place) == len(keys) > 1 and lists[place] == lists.get(keys)]
+
+
+def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+    """Yield the objects inside others, as in {"data": {"call": {...}}}, that are the only ones of their recipes."""
+    by_recipe: dict[Recipe, list[tuple[tuple[str, ...], dict[str, Any]]]] = {}
+    for keys, value in _objects_in(outlined, ()):
+        if recipe := recipe_of_records([value], recipes):
+            by_recipe.setdefault(recipe, []).append((keys, value))
+    yield from ((keys, [value]) for places in by_recipe.values() if len(places) == 1 for keys, value in places)
+
+
+def _objects_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    inside = value if isinstance(value, dict) and len(keys) < DEPTH else {}
+    # Many objects have ids for keys: none of them is the only one of its kind.
+    few = sum(isinstance(inner, dict) for inner in inside.values()) <= SHOWN
+    for key, inner in inside.items() if few else ():
+        if isinstance(inner, dict):
+            yield (*keys, key), inner
+            yield from _objects_in(inner, (*keys, key))
+
+
+def _different(lists: dict[tuple[str, ...], list[dict[str, Any]]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """Return a few lists of each kind: below thousands of ids they are alike."""
+    kinds = Counter[tuple[int, frozenset[str]]]()
+    few = {}
+    for place, items in lists.items():
+        kind = len(place), frozenset(items[0] if items else ())
+        kinds[kind] += 1
+        if kinds[kind] <= SHOWN:
+            few[place] = items
+    return few
+
+
+def _places(outlined: Any) -> list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]]:
+    """Return where records may be, from the outside in, with the first of them."""
+    places: list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]] = []
+    if isinstance(outlined, dict):
+        places.append((None, [outlined]))
+        if outlined and all(isinstance(value, dict) for value in outlined.values()):
+            places.append((BY_ID, [{"dialogue_id": key} | value for key, value in outlined.items()]))
+    places += sorted(_different(lists_in(outlined)).items(), key=lambda place: len(place[0] or ()))
+    if isinstance(outlined, list) and (whole := [{"turns": item} for item in outlined if isinstance(item, list)]):
+        places.append(((), whole))
+    return places

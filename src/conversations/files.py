@@ -1,0 +1,126 @@
+"""Atomic writes, and errors of reading and writing as one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import io
+import json
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from conversations.errors import ArtifactError, ConversationError, CorpusError
+
+REFUSED_WRITES = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
+    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+}
+# Files of dialogues in JSON Lines.
+ENDINGS = (".jsonl", ".jsonl.gz")
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path, *, within: Path | None = None) -> Iterator[Path]:
+    """Yield a temporary path beside `path` for a new file or folder, and rename it to `path` on success.
+
+    After an error the temporary path is removed and the old content stays. A killed process leaves its temporary path.
+
+    :param within: folder of the temporary path, on the same file system; None means the folder of `path`.
+    :raises ConversationError: if the folder cannot be written to.
+    """
+    # Several machines may write to one folder, and their process ids may be equal.
+    own = f"{os.getpid()}-{secrets.token_hex(4)}"
+    temporary, old = ((within or path.parent) / f".{path.name}.{own}.{end}" for end in ("tmp", "old"))
+    try:
+        with write_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            if temporary.is_dir() and path.is_dir():
+                path.rename(old)
+            temporary.replace(path)
+    finally:
+        if old.is_dir() and not path.exists():
+            old.rename(path)
+        for left in (temporary, old):
+            with contextlib.suppress(OSError):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+@contextlib.contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn a refused write (no permission, disk full, read-only) into one sentence that names the path."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REFUSED_WRITES:
+            raise
+        raise ConversationError(
+            f"cannot write {path}: {error.strerror}. Choose another path, or check permissions and free space."
+        ) from error
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write `value` as indented JSON, atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file that an earlier stage wrote.
+
+    :raises ArtifactError: if it is missing or incomplete.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `make run`.") from error
+    except ValueError as error:
+        raise ArtifactError(f"{path} is not complete JSON ({error}). Delete it and run `make run`.") from error
+
+
+def transcript_files(folder: Path) -> list[Path]:
+    """Return the transcripts in `folder`, sorted by name, without hidden files."""
+    return sorted(
+        path
+        for path in folder.glob("*")
+        if path.name.lower().endswith(ENDINGS) and not path.name.startswith(".") and path.is_file()
+    )
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield number and text of each line that is not blank, of a text file that may be gzipped."""
+    with reading_errors(path), _open_text(path) as handle:
+        for number, line in enumerate(handle, start=1):
+            if line.strip():
+                yield number, line
+
+
+@contextlib.contextmanager
+def reading_errors(path: Path) -> Iterator[None]:
+    """Turn any error while a file of dialogues is read into a CorpusError of one sentence."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CorpusError(f"{path} does not exist; expected a JSON Lines file of dialogues. Check the path.") from error
+    except IsADirectoryError as error:
+        raise CorpusError(f"{path} is a folder; expected a file of dialogues. Name one of its files.") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{path} is not UTF-8 (byte {error.start} of a block: {error.reason}). Save it as UTF-8."
+        ) from error
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+
+
+def _open_text(path: Path) -> io.TextIOWrapper:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig")  # type: ignore[return-value]
+    return path.open(encoding="utf-8-sig")

@@ -1,0 +1,276 @@
+"""Files that hold other files or tables: zip and tar archives, workbooks, Word documents and SQLite databases.
+
+What is inside is written as plain files into a temporary folder, within bounds, and read from there.
+"""
+
+from __future__ import annotations
+
+import csv
+import lzma
+import re
+import shutil
+import sqlite3
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from conversations.errors import CorpusError
+from conversations.formats.bounds import require_bounds
+from conversations.formats.encodings import open_bytes
+from conversations.formats.formats import CONTAINERS, ENDINGS, ending
+
+ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\0"
+TAR, TARS = b"ustar", (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+ODF_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+
+
+class Unpacking:
+    """Unpacks containers into a temporary folder, which is removed at the end.
+
+    :param table: Sheet of a workbook, or table of a database, to read; None reads all sheets, and the only table.
+    """
+
+    def __init__(self, *, table: str | None = None) -> None:
+        self._table = table
+        self._shown: dict[str, str] = {}
+
+    def __enter__(self) -> Unpacking:
+        self._folder = TemporaryDirectory(prefix="dial2vec-import-")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._folder.cleanup()
+
+    def shown(self, text: str) -> str:
+        """Return a text in which a path of the temporary folder is the container's: `chat.zip/chat.txt`."""
+        for temporary, name in self._shown.items():
+            text = text.replace(temporary, name)
+        return text
+
+    def open(self, path: Path) -> Path:
+        """Return the folder with the content of a container; any other path unchanged.
+
+        :raises CorpusError: if the container is damaged, too large, or holds nothing to read.
+        """
+        unpack = None if path.is_dir() else _unpacker(path)
+        if unpack is None:
+            if self._table and not path.is_dir():
+                raise CorpusError(f"{path} has no tables (--table); expected a workbook or a database. Leave it out.")
+            return path
+        folder = Path(self._folder.name) / str(len(self._shown))
+        folder.mkdir()
+        self._shown[str(folder)] = str(path)
+        unpack(path, folder, self._table)
+        return folder
+
+
+def _unpacker(path: Path) -> Callable[[Path, Path, str | None], None] | None:
+    with open_bytes(path) as handle:
+        start = handle.read(512)
+    if start.startswith(SQLITE):
+        return _unpack_database
+    if start.startswith(OLE):
+        return _unpack_workbook
+    if start[257:262] == TAR or path.name.lower().endswith(TARS):
+        return _unpack_tar
+    if not start.startswith(ZIP):
+        return None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            require_bounds(path, sum(member.file_size for member in archive.infolist()))
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, OSError) as error:
+        raise CorpusError(
+            f"{path} is a damaged zip archive, workbook or document ({error}); expected a whole one. Export it again."
+        ) from error
+    if "word/document.xml" in names or (path.suffix.lower() == ".odt" and "content.xml" in names):
+        return _unpack_document
+    is_workbook = any(name.startswith("xl/") for name in names) or "content.xml" in names
+    return _unpack_workbook if is_workbook else _unpack_archive
+
+
+def _unpack_archive(path: Path, folder: Path, _: str | None) -> None:
+    """Write the members with a known ending; pictures and voice messages of a chat stay inside."""
+    with zipfile.ZipFile(path) as archive:
+        members = [member for member in archive.infolist() if _is_wanted(PurePosixPath(member.filename))]
+        for member in members:
+            _copy(path, archive, member, _target(folder, member.filename))
+    if not members:
+        raise _nothing_in(path)
+
+
+def _unpack_tar(path: Path, folder: Path, _: str | None) -> None:
+    """Write the members with a known ending, as those of a zip archive; links and devices stay inside."""
+    unpacked, wanted = 0, False
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                unpacked += member.size
+                require_bounds(path, unpacked)
+                source = archive.extractfile(member) if member.isreg() else None
+                if source and _is_wanted(PurePosixPath(member.name)):
+                    wanted = True
+                    with _target(folder, member.name).open("wb") as handle:
+                        shutil.copyfileobj(source, handle)
+    except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise CorpusError(
+            f"{path} is a damaged tar archive ({error}); expected a whole one. Fetch or export it again."
+        ) from error
+    if not wanted:
+        raise _nothing_in(path)
+
+
+def _target(folder: Path, name: str) -> Path:
+    """Return the file for a member; names come from strangers: parts such as ".." and drive letters are left out."""
+    parts = [re.sub(r'[\\:*?"<>|\0]', "_", part) for part in PurePosixPath(name).parts]
+    target = folder.joinpath(*(part for part in parts if part not in ("/", "..", ".")))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _nothing_in(path: Path) -> CorpusError:
+    return CorpusError(
+        f"{path} holds no file to import; expected files that end in {', '.join(ENDINGS)}. Unpack it and look "
+        "inside, or name another file."
+    )
+
+
+def _is_wanted(name: PurePosixPath) -> bool:
+    hidden = any(part.startswith((".", "__MACOSX")) for part in name.parts if part != "..")
+    return not hidden and ending(Path(name.name)) in (*ENDINGS, *CONTAINERS)
+
+
+def _copy(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> None:
+    try:
+        with archive.open(member) as source, target.open("wb") as handle:
+            left = member.file_size
+            # A member may be longer than it says.
+            while block := source.read(1 << 20):
+                left -= len(block)
+                if left < 0:
+                    raise zipfile.BadZipFile("a member is longer than it says")
+                handle.write(block)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+        raise CorpusError(
+            f"{path}: {member.filename} cannot be unpacked ({error}); expected a whole archive without a password. "
+            "Unpack it yourself and import the folder."
+        ) from error
+
+
+def _unpack_workbook(path: Path, folder: Path, table: str | None) -> None:
+    """Write each sheet as CSV."""
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    try:
+        book = CalamineWorkbook.from_path(str(path))
+        sheets = _chosen(path, book.sheet_names, table)
+        filled = 0
+        for name in sheets:
+            rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            if sum(any(cell != "" for cell in row) for row in rows) > 1:
+                _write_csv(folder / f"{_file_name(name)}.csv", rows)
+                filled += 1
+    except (CalamineError, OSError, ValueError) as error:
+        raise CorpusError(
+            f"{path} is no workbook that can be read ({error}); expected a whole one without a password. "
+            "Save the sheet as CSV, or a document as plain text."
+        ) from error
+    if not filled:
+        raise CorpusError(f"{path}: no sheet has a row below its headings; expected turns or dialogues. Fill it.")
+
+
+def _unpack_database(path: Path, folder: Path, table: str | None) -> None:
+    """Write one table as CSV."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1", uri=True)) as database:
+            query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+            names = [name for (name,) in database.execute(query)]
+            if table is None and len(names) != 1:
+                raise CorpusError(
+                    f"{path} is a database with {len(names)} tables: {', '.join(names[:20])}. Name the one that holds "
+                    "the messages by --table."
+                )
+            [name] = _chosen(path, names, table)
+            cursor = database.execute('SELECT * FROM "{}"'.format(name.replace('"', '""')))
+            _write_csv(folder / f"{_file_name(name)}.csv", _with_header(cursor))
+    except sqlite3.Error as error:
+        raise CorpusError(f"{path} is a database that cannot be read ({error}). Export its table as CSV.") from error
+
+
+def _with_header(cursor: sqlite3.Cursor) -> Iterator[Iterable[Any]]:
+    yield [column[0] for column in cursor.description]
+    yield from cursor
+
+
+def _chosen(path: Path, names: list[str], table: str | None) -> list[str]:
+    if table is None:
+        return names
+    if table not in names:
+        raise CorpusError(f"{path} has no table {table!r} (--table); it has {', '.join(names[:20])}. Correct --table.")
+    return [table]
+
+
+def _unpack_document(path: Path, folder: Path, _: str | None) -> None:
+    """Write the paragraphs of a document as lines, or its tables as CSV if these hold most of it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            is_word = "word/document.xml" in archive.namelist()
+            root = ElementTree.fromstring(archive.read("word/document.xml" if is_word else "content.xml"))
+    except (zipfile.BadZipFile, ElementTree.ParseError, RuntimeError, OSError) as error:
+        kind = "text" if path.suffix.lower() == ".odt" else "Word"
+        raise CorpusError(f"{path} is a damaged {kind} document ({error}). Save it as plain text.") from error
+    tables = [_table_rows(table) for table in root.iter(f"{WORD}tbl")]
+    tables = [rows for rows in tables if len(rows) > 2 and max(map(len, rows)) > 1]
+    lines = ["".join(map(_run, paragraph.iter())) for paragraph in root.iter(f"{WORD}p")]
+    lines = lines or ["".join(paragraph.itertext()) for paragraph in root.iter(f"{ODF_TEXT}p")]
+    if 2 * sum(bool(cell) for rows in tables for row in rows for cell in row) > sum(map(bool, lines)):
+        for number, rows in enumerate(tables, start=1):
+            _write_csv(folder / f"{path.stem}{f'-{number}' if len(tables) > 1 else ''}.csv", rows)
+        return
+    (folder / f"{path.stem}.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _table_rows(table: ElementTree.Element) -> list[list[str]]:
+    def text(cell: ElementTree.Element) -> str:
+        return "\n".join("".join(map(_run, paragraph.iter())) for paragraph in cell.iter(f"{WORD}p")).strip()
+
+    return [[text(cell) for cell in row.iter(f"{WORD}tc")] for row in table.iter(f"{WORD}tr")]
+
+
+def _run(element: ElementTree.Element) -> str:
+    """Return what a part of a paragraph adds to its text."""
+    if element.tag == f"{WORD}t":
+        return element.text or ""
+    return {f"{WORD}tab": "\t", f"{WORD}br": "\n"}.get(element.tag, "")
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r'[/\\:*?"<>|\0]', "_", name).strip(". ") or "table"
+
+
+def _write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerows([_cell(value) for value in row] for row in rows)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    # Workbooks know only fractions: 17.0 was typed as 17.
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.isoformat(sep=" ") if hasattr(value, "hour") and hasattr(value, "year") else str(value)

@@ -1,0 +1,239 @@
+"""Evidence from a sample of rows on what its columns mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from conversations.guessing.exchanges import words_per_cell
+from conversations.guessing.names import NAMES, by_name, is_index, plain
+from conversations.guessing.voices import is_flag, side_columns
+from conversations.values.cells import as_name, cell_text
+from conversations.values.times import seconds
+
+Values = Sequence[dict[str, Any]]
+CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
+# Number of texts from which on a column with few different ones holds no texts.
+MANY = 20
+RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", "recipient_id", "receiver_id", "to_id"}
+# Numbers, dates and clock times.
+NUMERIC = re.compile(r"[+-]?\d")
+DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
+# Columns of a message's version, as a number or as the time of its change, and of its id.
+VERSIONS = {"version", "revision", "rev", "edit_number", "message_version"}
+CHANGED = {"edited_at", "edited_on", "edit_time", "edited_time", "last_edited_at", "edit_timestamp", "edited_timestamp"}
+MESSAGES = {"id", "message_id", "msg_id", "comment_id", "post_id", "uuid", "guid"}
+# Ways of a message, seen from the owner of a phone.
+# Words in the names of columns of the other side.
+CONTACTS = {"contact", "phone", "number", "address", "recipient", "customer", "client", "handle", "msisdn", "partner"}
+WAYS = {"sent", "received", "in", "out", "incoming", "outgoing", "inbound", "outbound"}
+# Names of columns of times, if all their values are dates; "Data" is a date in Italian, Polish and Portuguese.
+DATED = {"data", "sent", "received", "posted", "submitted", "logged", "when", "at", "opened"}
+# Numbers of rows, which order turns if nothing else does.
+COUNTERS = {"id", "message_id", "msg_id", "row_id", "line_id", "number", "no", "nr", "", "line", "row", "order"}
+# Columns of a speaker that is no person.
+BOTS = ("bot_name", "bot_id")
+
+
+def cells(sample: Values, name: str) -> list[str]:
+    """Return the cells of a column that are not blank."""
+    return [text for values in sample if (text := as_name(values.get(name)) or cell_text(values.get(name)).strip())]
+
+
+def filled(sample: Values, name: str) -> bool:
+    """Return whether a column has a cell that is not blank."""
+    return bool(cells(sample, name))
+
+
+def mostly_filled(sample: Values, name: str) -> bool:
+    """Return whether at least half of the rows fill a column."""
+    return 2 * len(cells(sample, name)) >= len(sample)
+
+
+def repeats(sample: Values, name: str) -> bool:
+    """Return whether a column has some value twice."""
+    values = cells(sample, name)
+    return len(set(values)) < len(values)
+
+
+def text_column(sample: Values, names: list[str]) -> str | None:
+    """Return the column whose name fits a text best; one that most rows fill and that says a thing once goes first."""
+
+    def varied(name: str) -> bool:
+        texts = cells(sample, name)
+        return 2 * len(texts) >= len(sample) and (len(texts) < MANY or len(set(texts)) > len(texts) / 4)
+
+    full = by_name("text", names, varied) or by_name("text", names, lambda name: mostly_filled(sample, name))
+    return full or by_name("text", names, lambda name: filled(sample, name))
+
+
+def id_column(meaning: str, sample: Values, names: list[str], *, repeating: bool) -> str | None:
+    """Return the column whose name fits an id best; a column with repeated values goes first.
+
+    :param repeating: True if a column without repeated values is refused.
+    """
+
+    def fits(name: str) -> bool:
+        return filled(sample, name) and not any(isinstance(values.get(name), dict | list) for values in sample)
+
+    repeated = by_name(meaning, names, lambda name: fits(name) and repeats(sample, name))
+    return repeated or (None if repeating else by_name(meaning, names, fits))
+
+
+def groups_of(sample: Values, dialogue_id: str | None) -> list[Values]:
+    """Return the rows of each dialogue; all rows in one group if no column has ids."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for values in sample:
+        groups.setdefault(as_name(values.get(dialogue_id)) if dialogue_id else "", []).append(values)
+    return list(groups.values())
+
+
+def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
+    """Return the column that orders turns; a column that changes inside dialogues goes first.
+
+    Turn numbers go before times, which may be cut to minutes.
+    """
+    sample = [values for group in groups for values in group]
+
+    def numbers(name: str) -> bool:
+        values = cells(sample, name)
+        return bool(values) and all(value.replace(".", "", 1).isdecimal() for value in values)
+
+    def orders(name: str) -> bool:
+        return mostly_filled(sample, name) and changes(groups, name)
+
+    def counted(name: str) -> bool:
+        return all(len(set(values)) == len(values) for values in (cells(group, name) for group in groups))
+
+    best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
+    best = best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
+    dates = (name for name in names if plain(name) in DATED and all(map(DATE.match, cells(sample, name))))
+    counts = (name for name in names if plain(name) in COUNTERS and numbers(name) and orders(name) and counted(name))
+    return best or next(dates, None) or next(counts, None)
+
+
+def day_column(sample: Values, names: list[str], time: str | None) -> str | None:
+    """Return the column of dates that belongs to a column of clock times; None if `time` holds no bare clock times."""
+    clocks = cells(sample, time) if time else []
+    if not clocks or not all(map(CLOCK.fullmatch, clocks)):
+        return None
+    dates = [name for name in names if "date" in plain(name).split("_")]
+    return by_name("time", dates, lambda name: mostly_filled(sample, name))
+
+
+def receiver_column(sample: Values, names: list[str], speaker: str | None) -> str | None:
+    """Return the column of receivers, if these speak too and there are at least two pairs of people."""
+    receivers = [name for name in names if plain(name) in RECEIVERS and mostly_filled(sample, name)]
+    if speaker is None:
+        return None
+    for name in receivers:
+        ends = [(as_name(values.get(speaker)), as_name(values.get(name))) for values in sample]
+        pairs = {frozenset(pair) for pair in ends if all(pair)}
+        if len(pairs) > 1 and any(pair[::-1] in set(ends) for pair in ends):
+            return name
+    return None
+
+
+def partner_column(sample: Values, names: list[str], speaker: str | None) -> str | None:
+    """Return the column that tells sent from received messages if `speaker` names the other side of both, as in SMS."""
+    for name in side_columns([sample], names):
+        sides: dict[str, set[str]] = {}
+        for values in sample:
+            sides.setdefault(as_name(values.get(speaker or "")), set()).add(as_name(values.get(name)))
+        ways = {plain(side).split("_")[0] for pair in sides.values() for side in pair}
+        both = sum(len(pair) > 1 for pair in sides.values())
+        if (ways <= WAYS or is_flag(name)) and mostly_filled(sample, name) and len(sides) > 1 and 2 * both > len(sides):
+            return name
+    return None
+
+
+def contacts(sample: Values, names: list[str], speaker: str | None) -> tuple[str | None, str | None]:
+    """Return the column of the other side of each dialogue, None without one, and that of the speakers, as in SMS."""
+    if side := partner_column(sample, names, speaker):
+        return speaker, side
+    known = (name for name in names if CONTACTS & set(plain(name).split("_")) and mostly_filled(sample, name))
+    return next((name for name in known if partner_column(sample, [speaker or ""], name)), None), speaker
+
+
+def headings(sample: Values, columns: dict[str, str]) -> int:
+    """Return the number of first rows that are further headings, such as the questions of a survey.
+
+    Such a row differs in kind from all others in at least two columns: letters where others have numbers or dates, or
+    a speaker and an id that no other row has.
+    """
+    return next((at for at in range(3) if not _is_heading(sample[at : at + 1], sample[at + 1 :], columns)), 3)
+
+
+def _is_heading(first: Values, rest: Values, columns: dict[str, str]) -> bool:
+    if not first or len(rest) < 3 or not all(isinstance(value, str) for value in first[0].values()):
+        return False
+    if any(cell_text(value).startswith('{"ImportId"') for value in first[0].values()):
+        return True
+    marks = 0
+    for name in first[0]:
+        [cell], others = cells(first, name) or [""], cells(rest, name)
+        numbers = len(others) >= 3 and all(NUMERIC.match(other) for other in others)
+        alone = columns.get(name) == "speaker" and cell not in others and len(set(others)) <= len(others) / 2
+        marks += bool(cell) and ((numbers and not re.search(r"\d", cell)) or alone)
+    return marks > 1
+
+
+def changes(groups: Sequence[Values], name: str) -> bool:
+    """Return whether a column has two values in one dialogue."""
+    return any(len(set(cells(group, name))) > 1 for group in groups)
+
+
+def longest(sample: Values, names: list[str]) -> str | None:
+    """Return the column of the longest texts, if these have over 2 words on average; names have fewer."""
+    simple = [name for name in names if not any(isinstance(values.get(name), dict | list) for values in sample)]
+    columns = {name: cells(sample, name) for name in simple if mostly_filled(sample, name)}
+    lengths = {name: sum(map(len, texts)) / len(texts) for name, texts in columns.items() if texts}
+    best = max(lengths, key=lambda name: lengths[name], default=None)
+    return best if best and words_per_cell(columns[best]) > 2 else None
+
+
+def repeating(sample: Values, names: list[str]) -> str | None:
+    """Return the column with the most distinct values that occur at least twice on average; an index is refused.
+
+    A column with only 2 values holds speakers, unless it is named like an id.
+    """
+    columns = {name: cells(sample, name) for name in names if mostly_filled(sample, name) and not is_index(name)}
+    counts = {name: (len(set(values)), len(values)) for name, values in columns.items()}
+    different = {name: number for name, (number, total) in counts.items() if 1 < number <= total / 2}
+    likely = [
+        name for name in different if different[name] > 2 or plain(name).endswith(("link_id", "thread", "group_id"))
+    ]
+    return max(likely, key=lambda name: different[name], default=None)
+
+
+def other_speakers(sample: Values, names: list[str], speaker: str, text: str) -> tuple[str, ...]:
+    """Return further columns that name the speaker if `speaker` is blank, as for bots in Slack, names before sides."""
+    blank = [values for values in sample if cell_text(values.get(text)).strip() and not as_name(values.get(speaker))]
+    if not blank:
+        return ()
+    known = [name for wanted in (*NAMES["speaker"], *BOTS) for name in names if plain(name) == wanted]
+    return tuple(name for name in dict.fromkeys((*known, *side_columns([sample], names))) if filled(blank, name))
+
+
+def versions(sample: Values, names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns of a message's id and of its version, if some message is there in two versions."""
+    version = next((name for name in names if plain(name) in VERSIONS | CHANGED), None)
+    message = next((name for name in names if plain(name) in MESSAGES and repeats(sample, name)), None)
+    if not version or not message or any(age(text) is None for text in cells(sample, version)):
+        return None
+    pairs = [(as_name(values.get(message)), as_name(values.get(version))) for values in sample]
+    return (message, version) if len(set(pairs)) == len(pairs) else None
+
+
+def age(version: str) -> float | None:
+    """Return a message's version as a number that grows, 0 for one that was never changed; None if it is none."""
+    if version.isdecimal():
+        return float(version)
+    return seconds(version, day_first=False) if version else 0.0
+
+
+def steady(groups: Sequence[Values], label: str) -> bool:
+    """Return whether a column has one value in at least 80 % of the dialogues: it labels dialogues, not turns."""
+    labelled = [values for group in groups if (values := set(cells(group, label)))]
+    return sum(len(values) > 1 for values in labelled) <= len(labelled) / 5

@@ -1,0 +1,126 @@
+"""Doubts about a reading as a whole: an implausible one is refused, with the readings that come closest."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from conversations.errors import CorpusError
+from conversations.guessing.names import NAMES, plain
+from conversations.guessing.naming import FIELDS
+from conversations.guessing.voices import LONG, side_columns, turn_takers, voices
+from conversations.values.cells import as_name, cell_text
+
+Values = Sequence[dict[str, Any]]
+# Names of columns that hold speakers and nothing else: such a column is believed.
+STRONG = {
+    *("speaker", "speaker_name", "participant", "author", "author_name", "sender", "sender_name", "role", "who"),
+    *("speaker_id", "sender_type", "author_type", "participant_name", "participant_role", "speaker_role", "from_name"),
+}
+READINGS = 3
+# Words that name a part of a message, not a person.
+PARTS = FIELDS | set(NAMES["text"]) | set(NAMES["time"]) | {"label", "labels", "episode_done", "conversation", "size"}
+# Levels of messages in the logs of programs.
+LOG_LEVEL = re.compile(r"(?:^|[/\W])(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b")
+# Numbers of turns and of lines from which on a transcript is weighed.
+TURNS, LINES = 6, 6
+REMEDY = "describe its lines in a recipe (docs/recipes.md), or save it with a line `Name: text` for each turn"
+
+
+def doubt_of_script(turns: Sequence[tuple[str, list[str]]], others: int) -> str:
+    """Return the reason why a transcript was hardly read right, and what to do; "" if it is plausible.
+
+    :param turns: Speaker and lines of each turn.
+    :param others: Number of lines before the first turn that are neither clock times nor notices.
+    """
+    reason = _reason(turns, others) if turns else ""
+    return f"{reason}; {REMEDY}" if reason else ""
+
+
+def _reason(turns: Sequence[tuple[str, list[str]]], others: int) -> str:
+    speakers = [speaker for speaker, _ in turns]
+    names = list(dict.fromkeys(speakers))
+    parts = [name for name in names if plain(name) in PARTS or (name[:1] in "%@" and len(name) > 1 and ":" not in name)]
+    parts += [name for name in names if LOG_LEVEL.search(name)]
+    lengths = [sum(bool(line.strip()) for line in lines) for _, lines in turns]
+    if 2 * sum(speaker in parts for speaker in speakers) >= len(turns) and (len(turns) > 1 or others):
+        return f"its speakers would be called {', '.join(map(repr, names[:3]))}, which name no people"
+    if len(turns) >= TURNS and len(names) > 0.8 * len(turns):
+        return f"nearly everybody would speak once: {len(names)} speakers in {len(turns)} turns"
+    words = sum(any(character.isalpha() for character in "".join(lines)) for _, lines in turns)
+    if len(names) == len(turns) > 2 and 2 * words <= len(turns):
+        return f"nobody speaks twice, and most texts are numbers: {len(turns) - words} of {len(turns)}"
+    stuck = sum(lengths) - len(turns) + others
+    if len(names) == 1 and stuck >= 3 and stuck > len(turns):
+        return f"one speaker, {names[0]!r}, would say everything, and {stuck} lines name nobody"
+    if sum(lengths) >= LINES and max(lengths) > 0.6 * sum(lengths) and len(turns) > 1 and max(lengths) > 2 * len(turns):
+        return f"most lines would belong to one turn, {max(lengths)} of {sum(lengths)}"
+    return ""
+
+
+def require_plausible(
+    groups: Sequence[Values], names: Sequence[str], speaker: str | None, text: str | None, path: Path
+) -> None:
+    """Raise if a column hardly holds the speakers.
+
+    :param groups: Turns of each dialogue.
+    :param names: Columns that may hold the speakers instead.
+    :raises CorpusError: if nearly everybody would speak once, or one voice would say everything.
+    """
+    if not speaker or plain(speaker) in STRONG:
+        return
+    spoken = [[turn for turn in group if cell_text(turn.get(text or "")).strip()] for group in groups]
+    voice = voices(spoken, speaker)
+    long = [group for group in spoken if len(group) > 1]
+    alone = not voice.changing and (len(long) > 1 or any(len(group) >= LONG for group in long))
+    reason = "one voice would say everything in each dialogue" if alone else ""
+    if not voice.returning and sum(map(len, spoken)) >= TURNS:
+        reason = f"nearly everybody would speak once: {voice.values} speakers in {sum(map(len, spoken))} turns"
+    if reason:
+        others = [name for name in names if name != speaker]
+        raise CorpusError(
+            f"{path}: the speakers are hardly in column {speaker!r}: {reason}. Expected speakers who take turns. "
+            f"Name the column with --speaker COLUMN{closest(spoken, others, text)}, or take this one by "
+            f"--speaker {speaker!r}."
+        )
+
+
+def require_named(
+    sample: Values, speaker_of: Callable[[dict[str, Any]], str], text: str | None, speaker: str, path: Path
+) -> None:
+    """Raise if most rows with a text name no speaker, which would leave them out.
+
+    :raises CorpusError: if over half of the rows name nobody.
+    """
+    spoken = [values for values in sample if cell_text(values.get(text or "")).strip()]
+    nameless = [values for values in spoken if not speaker_of(values)]
+    if 2 * len(nameless) > len(spoken):
+        names = [name for name in dict.fromkeys(n for values in spoken for n in values) if name != speaker]
+        raise CorpusError(
+            f"{path}: column {speaker!r} names no speaker in {len(nameless)} of {len(spoken)} rows with a text; "
+            f"expected a speaker in most. Name another column with --speaker COLUMN{closest([spoken], names, text)}, "
+            "or the speaker of these rows with --speaker-of-blank NAME."
+        )
+
+
+def closest(groups: Sequence[Values], names: Sequence[str], text: str | None) -> str:
+    """Return the readings that come closest, as options in brackets; "" without any."""
+    candidates = [name for name in names if name != text]
+    likely = dict.fromkeys([*side_columns(groups, candidates), *turn_takers(groups, candidates)])
+    shown = [f"--speaker {name!r} ({_examples(groups, name)})" for name in list(likely)[:READINGS]]
+    return f" (closest: {'; '.join(shown)})" if shown else ""
+
+
+def _examples(groups: Sequence[Values], name: str) -> str:
+    values = Counter(as_name(turn.get(name)) for group in groups for turn in group)
+    return ", ".join(repr(value[:20]) for value, _ in values.most_common(3) if value)
+
+
+def wide_columns(names: Sequence[str]) -> list[str]:
+    """Return the columns of a table that has one turn per column: `turn_1`, `turn_2`, `turn_3`."""
+    stems = Counter(re.sub(r"[_ ]?\d+$", "", plain(name)) for name in names if re.search(r"\d$", name))
+    stem = next((stem for stem, times in stems.items() if times > 2 and stem), None)
+    return [name for name in names if stem and re.fullmatch(rf"{re.escape(stem)}[_ ]?\d+", plain(name))]

@@ -1,0 +1,386 @@
+"""Read one file of an export: recognise its format and its recipe, or guess its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any
+
+from conversations.assembling import from_records, from_scripts
+from conversations.by_recipe.recipe import Recipe, load_recipe
+from conversations.by_recipe.recipe_lines import LineReader
+from conversations.by_recipe.recipe_records import RecordReader, columns_of, only_once
+from conversations.by_recipe.recognising import (
+    recipe_of_json,
+    recipe_of_lines,
+    recipe_of_records,
+    with_id,
+    with_order,
+    with_voices,
+)
+from conversations.errors import CorpusError
+from conversations.formats.captions import read_captions
+from conversations.formats.encodings import Encoding, find_encoding, open_text
+from conversations.formats.formats import HEAD_LINES, find_format, find_list, is_parquet
+from conversations.formats.json_tables import read_json_table, rows_below_names, rows_of_columns
+from conversations.formats.logs import read_named_values
+from conversations.formats.mending import Mending
+from conversations.formats.plain_text import read_plain_text
+from conversations.formats.records import SHOWN, Record, outline, read_json_lines, read_json_records
+from conversations.formats.table_parts import PARTS, are_parted, in_parts, without_end, without_names
+from conversations.formats.tables import (
+    BARS,
+    DELIMITERS,
+    find_delimiter,
+    find_header,
+    is_unquoted,
+    named_delimiter,
+    read_parquet,
+    read_table,
+)
+from conversations.formats.vertical import read_vertical
+from conversations.formats.wrappers import unwrapped, without_wrappers
+from conversations.guessing.branches import branching
+from conversations.guessing.columns import ONE_DIALOGUE, Columns, find_columns
+from conversations.guessing.evidence import headings
+from conversations.guessing.further import further_columns
+from conversations.guessing.latest import latest
+from conversations.guessing.numbered import nesting
+from conversations.guessing.refusals import require_one_meaning
+from conversations.guessing.restarts import Restarts, restarting, speakers_in_texts
+from conversations.guessing.unfolding import (
+    identifying,
+    opening,
+    turns_by_side,
+    turns_of_columns,
+    unfolding,
+    unquoting,
+)
+from conversations.kept import KeptReading, fitting
+from conversations.options import Options
+from conversations.progress import counted
+from conversations.result import AMBIGUOUS, ImportResult
+from conversations.rows import Groups, MergedCells, group_rows, merged_columns
+from conversations.selection import Selection
+
+# Number of first records by which columns are found; ids repeat among so many even if dialogues are mixed.
+SAMPLE = 2000
+# Number of first records that an explanation shows.
+EXPLAINED = 3
+HEADINGS = "rows below the names of the columns that hold further headings are left out"
+NO_RECIPE = "none"
+# Readers of texts whose lines are rows, or columns of rows.
+ROWS = {"rows": read_vertical, "log": read_named_values}
+# Changes of records that a recipe cannot hold, before one is chosen.
+BESIDE_LISTS = {
+    "turns in numbered columns": nesting,
+    "the newest question and answer beside the messages before them": latest,
+}
+# Kind of the rows and turns that the user does not choose, among those left out.
+DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Format, encoding and columns of a file, as they were guessed or given.
+
+    :param format: Key of `FORMATS`.
+    :param encoding: Encoding as shown to people; "" for Parquet.
+    :param delimiter: Name of the delimiter; "" for other formats.
+    :param columns: Meanings of the columns; None for text and captions.
+    :param unused: Columns without a meaning.
+    :param notes: Sentences for the summary.
+    :param recipe: Name of the recipe; "" if the columns were guessed.
+    """
+
+    format: str
+    encoding: str = ""
+    delimiter: str = ""
+    columns: Columns | None = None
+    unused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    recipe: str = ""
+
+
+@dataclass
+class FileReader:
+    """Reads one file.
+
+    :param path: File.
+    :param name: Prefix of the ids of dialogues without an id.
+    :param options: Options of the user.
+    :param kept: Readings of earlier files of the corpus, of which one has to fit; () accepts any.
+    :param result: Dialogues of records and transcripts, and counts.
+    :param groups: Rows by dialogue, which may go on in other files.
+    :param recipe: Recipe that was used; None if the columns were guessed.
+    :param first: First records.
+    :param changes: Changes of rows before their columns were found, which a recipe cannot hold.
+    :param kept_as: Reading for the next file of the corpus.
+    """
+
+    path: Path
+    name: str
+    options: Options
+    kept: Sequence[KeptReading] = ()
+    result: ImportResult = field(default_factory=ImportResult)
+    groups: Groups = field(default_factory=dict)
+    recipe: Recipe | None = None
+    first: list[dict[str, Any]] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    kept_as: KeptReading | None = None
+
+    def __post_init__(self) -> None:
+        self.selection = Selection(self.options)
+
+    def read(self) -> Description:
+        """Read the file, and describe how.
+
+        :raises CorpusError: if it cannot be read, or an option does not fit.
+        """
+        options, path = self.options, self.path
+        if options.format == "parquet" or (options.format is None and is_parquet(path)):
+            return self._read_records(read_parquet(path), Description("parquet"))
+        encoding = find_encoding(path, given=options.encoding)
+        form = options.format or find_format(path, encoding)
+        recipe = self._text_recipe(encoding) if form in ("text", "tsv") else None
+        if recipe and (form == "text" or not recipe.has):
+            return self._read_lines(encoding, recipe)
+        if form in ("text", "vtt", "srt"):
+            return self._read_scripts(encoding, form)
+        if form in ("csv", "tsv"):
+            return self._read_table(encoding, form)
+        if form in ROWS:
+            return self._read_records(ROWS[form](path, encoding), Description(form, str(encoding)))
+        if form == "jsonl":
+            lines = self._unwrapped(read_json_lines(path, encoding))
+            return self._read_records(lines, Description(form, str(encoding)))
+        outlined = outline(path, encoding)
+        if not options.turns and rows_below_names(outlined):
+            return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
+        recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
+        if not recognised and not options.turns:
+            outlined = without_wrappers(outlined)
+            recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
+        if not recognised and not options.turns and rows_of_columns(outlined):
+            return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
+        records = read_json_records(path, encoding, recognised[1] if recognised else find_list(outlined, options))
+        return self._read_records(self._unwrapped(records), Description(form, str(encoding)))
+
+    def _unwrapped(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Return the records without wrappers, unless a recipe or the named turns need them as they are."""
+        first = list(islice(records, SHOWN))
+        known = bool(self.options.turns) or self.options.recipe not in (None, NO_RECIPE)
+        if self._looks_for_recipe():
+            known = recipe_of_records([record.values for record in first if not record.problem]) is not None
+        records = chain(first, records)
+        return records if known else unwrapped(records)
+
+    def _read_table(self, encoding: Encoding, form: str) -> Description:
+        options, path = self.options, self.path
+        delimiter = named_delimiter(options.delimiter) if options.delimiter else find_delimiter(path, encoding)
+        *titles, names = (find_header(path, encoding, delimiter) if options.header else ()) or [[]]
+        quoted = not is_unquoted(path, encoding, delimiter)
+        records = read_table(path, encoding, delimiter, header=options.header, titles=len(titles), quoted=quoted)
+        notes: tuple[str, ...] = (
+            (f"title lines above the names of the columns are left out: {len(titles)}",) if titles else ()
+        )
+        notes += () if quoted else ("its quotes are plain characters, not signs around cells",)
+        shown = DELIMITERS.get(delimiter, repr(delimiter))
+        records = without_end(records) if delimiter in BARS else records
+        if names and not options.named and are_parted(path, encoding, names, delimiter):
+            notes = (*notes[bool(titles) :], PARTS)
+            records = in_parts(records, [", ".join(filter(None, title)) for title in titles], self.name)
+        else:
+            records = without_names(records, self.result)
+        return self._read_records(records, Description(form, str(encoding), shown, notes=notes))
+
+    def _looks_for_recipe(self) -> bool:
+        """Return whether a recipe may be chosen: the user names none, nor the turns, which would be another reading."""
+        return self.options.recipe is None and self.options.turns is None
+
+    def _text_recipe(self, encoding: Encoding) -> Recipe | None:
+        if self.options.recipe:
+            return None if self.options.recipe == NO_RECIPE else load_recipe(self.options.recipe)
+        if self.options.named:
+            return None
+        with open_text(self.path, encoding) as text:
+            return recipe_of_lines("".join(islice(text, HEAD_LINES)))
+
+    def _read_lines(self, encoding: Encoding, recipe: Recipe) -> Description:
+        reader = LineReader(recipe, name=self.name, keep=self.options.keep)
+        self._keep(KeptReading(recipe=recipe.name), fits=self._is_kept(recipe.name))
+        with open_text(self.path, encoding) as text:
+            records = list(reader.read(text.read()))
+        if not records:
+            raise CorpusError(
+                f"{self.path} has no turn in the form of {recipe.title} (recipe {recipe.name}). Use another --recipe, "
+                f"or --recipe {NO_RECIPE} to guess."
+            )
+        self.recipe = recipe
+        columns = self._with_options(columns_of(recipe))
+        from_records(records, columns, source=str(self.path), name=self.name, result=self.result)
+        self.result.left_out.update(reader.left_out)
+        if reader.ambiguous:
+            self.result.notes[AMBIGUOUS] = None
+        notes = (f"lines that belong to no turn are left out: {reader.unused}",) if reader.unused else ()
+        return Description("text", str(encoding), recipe=recipe.name, notes=notes)
+
+    def _read_scripts(self, encoding: Encoding, form: str) -> Description:
+        if self.options.named:
+            raise CorpusError(
+                f"{self.path} is read as {form}, which has no columns, and --{next(iter(self.options.named))} names "
+                "one. Leave it out, or give the format of the file by --format."
+            )
+        self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
+        scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
+        columns = self._with_options(Columns(in_order=True))
+        unused = from_scripts(scripts, columns, source=str(self.path), name=self.name, result=self.result)
+        notes: tuple[str, ...] = ()
+        if unused:
+            notes += (
+                f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}",
+            )
+        return Description(form, str(encoding), notes=notes)
+
+    def _read_records(self, records: Iterator[Record], description: Description) -> Description:
+        mending, selection = Mending(), self.selection
+        sample, rest = mending.all(selection.apply(records), first=SAMPLE)
+        usable = [record.values for record in sample if not record.problem]
+        if not usable and selection.dropped:
+            raise CorpusError(
+                f"{self.path} has no row or record that --where and --drop leave: {selection.dropped} rows or turns "
+                "miss the conditions. Correct the conditions; texts are compared to the letter."
+            )
+        if not usable:
+            first = f"; the first problem is on line {sample[0].line}: {sample[0].problem}" if sample else ""
+            raise CorpusError(
+                f"{self.path} has no row or record that can be read{first}. Expected dialogues, or rows of turns. "
+                "Export it again, or correct --format, --encoding or --delimiter."
+            )
+        self.first = usable[:EXPLAINED]
+        every: Iterable[Record] = counted(chain(sample, rest), "rows")
+        usable, every = self._with_turns(usable, every)
+        reader = self._record_reader(usable)
+        notes = description.notes
+        before, read = self.result.rows, count()
+        if reader:
+            every = (record for record, _ in zip(every, read, strict=False))
+            every = reader.read(only_once(every, reader.recipe, self.result))
+            columns = columns_of(reader.recipe)
+            # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
+            if reader.recipe.id and not reader.recipe.turns and not any(map(reader.recipe.id, usable)):
+                notes += (ONE_DIALOGUE,)
+        else:
+            usable, every, columns, more = self._guessed(usable, every)
+            notes += more
+        columns = self._with_options(columns)
+        if columns.turns:
+            from_records(every, columns, source=str(self.path), name=self.name, result=self.result)
+        else:
+            self.groups.update(group_rows(every, columns, source=str(self.path), name=self.name, result=self.result))
+        if selection.dropped:
+            self.result.left_out[DROPPED] += selection.dropped
+        if reader:
+            # Rows that nobody said were read, too.
+            self.result.rows = before + next(read)
+            self.result.left_out.update(reader.left_out)
+            self.result.repeated += reader.repeated
+            if reader.skipped:
+                notes += (f"records without a dialogue are left out: {reader.skipped}",)
+            return replace(description, recipe=reader.recipe.name, notes=notes + mending.notes())
+        names = dict.fromkeys(name for values in usable for name in values)
+        unused = tuple(name for name in names if name not in columns.meanings)
+        return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + mending.notes())
+
+    def _with_turns(
+        self, usable: list[dict[str, Any]], records: Iterable[Record]
+    ) -> tuple[list[dict[str, Any]], Iterable[Record]]:
+        """Return first and all records with the turns in their lists that stand beside them, also for recipes."""
+        for how, find in BESIDE_LISTS.items() if self._looks_for_recipe() else ():
+            if change := find(usable):
+                self.changes.append(how)
+                usable, records = list(map(change, usable)), _changed(records, change)
+        return usable, records
+
+    def _record_reader(self, usable: list[dict[str, Any]]) -> RecordReader | None:
+        """Return the reader of a recipe; None if the columns have to be guessed."""
+        options = self.options
+        if options.recipe not in (None, NO_RECIPE):
+            self.recipe = load_recipe(options.recipe or "")
+        elif self._looks_for_recipe() and (recipe := recipe_of_records(usable)):
+            require_one_meaning(options, tuple(options.named), self.path)
+            recipe = with_voices(with_order(with_id(recipe, usable), usable), usable)
+            self.recipe = recipe.replaced(options)
+        if not self.recipe:
+            return None
+        self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
+        return RecordReader(self.recipe, name=self.name, keep=options.keep)
+
+    def _guessed(
+        self, usable: list[dict[str, Any]], records: Iterable[Record]
+    ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
+        """Return first and all records in the form in which they are read, their columns, and notes."""
+        names = list(dict.fromkeys(name for values in usable for name in values))
+        changes = {"a turn per column": turns_of_columns(names), "ids in objects": identifying(usable)}
+        changes |= {"turns by their sides": turns_by_side(usable)}
+        changes |= {"speakers in texts": speakers_in_texts(usable)}
+        changes |= {"a first message beside the others": opening(usable), "turns in objects": unfolding(usable)}
+        for how, change in (changes | {"texts in JSON": unquoting(usable)}).items():
+            if change is None:
+                continue
+            self.changes.append(how)
+            usable, records = list(map(change, usable)), _changed(records, change)
+        notes: tuple[str, ...] = ()
+        if merged := merged_columns(usable):
+            usable, records = list(map(MergedCells(merged), usable)), _changed(records, MergedCells(merged))
+            self.changes.append("merged cells")
+            notes = (f"{merged[0]!r} names a dialogue in its first row only: the rows below belong to it",)
+        if (numbers := restarting(usable)) and not self.options.named:
+            usable = list(map(Restarts(*numbers, self.name), usable))
+            records = _changed(records, Restarts(*numbers, self.name))
+            self.changes.append("dialogues by the numbers of their turns")
+            notes += (
+                f"a dialogue begins where {numbers[0]!r} is {numbers[1]} again; if not so, name its id with --id",
+            )
+        known = fitting(self.kept, usable)
+        columns = known or find_columns(usable, self.options, self.path)
+        if branch := branching(usable, columns.turns, self.result.left_out):
+            records = _changed(records, branch)
+        if above := headings(usable, columns.meanings) if not columns.turns else 0:
+            records, usable = islice(records, above, None), usable[above:]
+            columns = known or find_columns(usable, self.options, self.path)
+            notes += (f"{HEADINGS}: {above}",)
+        if not known:
+            columns = replace(columns, metadata=further_columns(usable, columns))
+        self._keep(KeptReading(columns=columns), fits=known is not None)
+        return usable, records, columns, notes
+
+    def _with_options(self, columns: Columns) -> Columns:
+        """Return the columns with the options about notices, blank speakers, pauses and parts."""
+        options = self.options
+        rules = replace(columns.not_speech, keep=tuple(options.keep))
+        blank = options.blank_speaker or ""
+        changed = replace(columns, not_speech=rules, blank_speaker=blank, parts=options.parts)
+        return replace(changed, join=options.join, pause=options.pause)
+
+    def _is_kept(self, recipe: str) -> bool:
+        return any(kept.recipe == recipe for kept in self.kept)
+
+    def _keep(self, reading: KeptReading, *, fits: bool) -> None:
+        """Remember how the file is read.
+
+        :raises CorpusError: if earlier files of the corpus were read in other ways.
+        """
+        if self.kept and not fits:
+            known = " or ".join(dict.fromkeys(str(kept) for kept in self.kept))
+            raise CorpusError(
+                f"{self.path} does not fit the way in which this corpus was read so far: {known}. Export it as before, "
+                "or import it by hand with --new-reading."
+            )
+        self.kept_as = replace(reading, options=self.options)
+
+
+def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
+    return (record._replace(values=change(record.values)) for record in records)

@@ -1,0 +1,181 @@
+"""Read an export, a file or a folder: its dialogues, and a description of each file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conversations.by_recipe.recipe import known_recipes
+from conversations.dialogue import Origin, Quarantined
+from conversations.errors import CorpusError
+from conversations.formats.containers import Unpacking
+from conversations.formats.formats import CONTAINERS, ENDINGS, ending, stem
+from conversations.kept import KeptReading
+from conversations.one_file import Description, FileReader
+from conversations.options import Options
+from conversations.result import ImportResult
+from conversations.rows import Groups, from_rows, merge
+from conversations.selection import require_used
+
+# Names of files that describe the files beside them.
+# File by which a folder is a collection (`dial2vec.collection`).
+COLLECTION = "collection.json"
+READ_ME = re.compile(r"read[ _-]?me.*|licen[cs]e.*|liesmich.*|l[ie]e?me", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that was read, with what its reader knows of it."""
+
+    description: Description
+    reader: FileReader
+
+
+@dataclass
+class Export:
+    """An export that was read.
+
+    :param source: File or folder.
+    :param files: Files that were read.
+    :param result: Dialogues and quarantine.
+    :param skipped: Files of a folder without a known ending.
+    """
+
+    source: Path
+    files: dict[Path, ReadFile] = field(default_factory=dict)
+    result: ImportResult = field(default_factory=ImportResult)
+    skipped: list[Path] = field(default_factory=list)
+
+    @property
+    def descriptions(self) -> dict[Path, Description]:
+        """Description of each file."""
+        return {path: file.description for path, file in self.files.items()}
+
+    @property
+    def readings(self) -> list[KeptReading]:
+        """The different ways in which the files were read."""
+        return list(dict.fromkeys(kept for file in self.files.values() if (kept := file.reader.kept_as)))
+
+    def add(self, reader: FileReader, description: Description) -> None:
+        """Add a file that was read."""
+        self.files[reader.path] = ReadFile(description, reader)
+
+
+def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()) -> Export:
+    """Read a file, or every file with a known ending in a folder and its subfolders; containers are read inside.
+
+    An unreadable file of a folder is quarantined whole.
+
+    :param kept: Readings of earlier files of the corpus, of which one has to fit each file; () accepts any.
+    :raises CorpusError: if nothing can be read, or an option does not fit.
+    """
+    with Unpacking(table=options.table) as unpacking:
+        try:
+            export = _read(source, options, kept, unpacking)
+        except CorpusError as error:
+            raise CorpusError(unpacking.shown(str(error))) from error
+        export.files = {Path(unpacking.shown(str(path))): file for path, file in export.files.items()}
+        export.skipped = [Path(unpacking.shown(str(path))) for path in export.skipped]
+        export.result.relocate(unpacking.shown)
+        readers = [file.reader for file in export.files.values()]
+        columns = dict.fromkeys(name for reader in readers for values in reader.first for name in values)
+        require_used([reader.selection for reader in readers], source, list(columns))
+        return export
+
+
+def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking: Unpacking) -> Export:
+    inside = unpacking.open(source)
+    pieces = _files_in(inside)
+    if inside != source and len(pieces) == 1 and ending(pieces[0]) in CONTAINERS:
+        # An archive in an archive, but no deeper.
+        inside = unpacking.open(pieces[0])
+        pieces = _files_in(inside)
+    # A container with a single file inside is read as that file, under the container's name.
+    if not inside.is_dir() or (inside != source and len(pieces) == 1):
+        export = Export(source)
+        reader = FileReader(pieces[0], stem(source), options, kept, export.result)
+        export.add(reader, reader.read())
+        from_rows(reader.groups, export.result)
+        return export
+    export = Export(inside)
+    visible = sorted(path for path in pieces if not _is_hidden(path.relative_to(inside)))
+    files = [path for path in visible if ending(path) in (*ENDINGS, *CONTAINERS)]
+    if len(files) > 1:
+        files = [path for path in files if not READ_ME.fullmatch(path.stem)]
+    export.skipped = [path for path in visible if path not in set(files)]
+    if not files:
+        raise CorpusError(
+            f"{source} holds no file to import; expected files that end in {', '.join((*ENDINGS, *CONTAINERS))}. "
+            "Name a file, or another folder."
+        )
+    errors: list[CorpusError] = []
+    # The deepest folders first: their recipes tell which files above them hold no turns.
+    for folder in sorted({path.parent for path in files}, key=lambda folder: (-len(folder.parts), folder)):
+        errors += _read_folder([path for path in files if path.parent == folder], options, kept, export, unpacking)
+    if len(errors) == len(files):
+        raise errors[0]
+    if options.parts:
+        export.result.join_parts()
+    export.source = source
+    return export
+
+
+def _files_in(path: Path) -> list[Path]:
+    """Return the files of a folder, or the file itself; collections of dial2vec, such as those of `look`, are none."""
+    if not path.is_dir():
+        return [path]
+    files = [file for file in path.rglob("*") if file.is_file()]
+    collections = {file.parent for file in files if file.name == COLLECTION}
+    return [file for file in files if collections.isdisjoint(file.parents)]
+
+
+def _pieces(path: Path, unpacking: Unpacking) -> list[Path]:
+    """Return the files to read in place of a file of a folder: those in a container, or the file itself."""
+    inside = unpacking.open(path) if ending(path) in CONTAINERS else path
+    return sorted(piece for piece in inside.rglob("*") if piece.is_file()) if inside.is_dir() else [inside]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _read_folder(
+    files: list[Path], options: Options, kept: Sequence[KeptReading], export: Export, unpacking: Unpacking
+) -> list[CorpusError]:
+    """Read the files of a folder, whose dialogues may span files, and return the errors of unreadable ones."""
+    whole = export.result
+    groups: Groups = {}
+    errors: dict[Path, CorpusError] = {}
+    parts: dict[Path, tuple[ImportResult, Groups]] = {}
+    for path in files:
+        parts[path] = result, more = ImportResult(), Groups()
+        name = str(path.parent.relative_to(export.source) / stem(path))
+        try:
+            for piece in _pieces(path, unpacking):
+                below = f"{name}/{stem(piece)}" if piece != path else name
+                reader = FileReader(piece, below, options, kept, result, more)
+                export.add(reader, reader.read())
+        except CorpusError as error:
+            errors[path] = error
+    for path in _side_files(files, export):
+        export.skipped.append(path)
+        export.files.pop(path, None)
+        errors.pop(path, None)
+        del parts[path]
+    for path, (result, more) in parts.items():
+        if path in errors:
+            whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(errors[path])))
+            continue
+        whole.add(result)
+        merge(groups, more, whole)
+    from_rows(groups, whole)
+    return list(errors.values())
+
+
+def _side_files(files: list[Path], export: Export) -> list[Path]:
+    """Return the files of a folder that hold no turns by the recipe of a file in it or in a folder below."""
+    recipes = (known_recipes().get(description.recipe) for description in export.descriptions.values())
+    names = {name for recipe in recipes if recipe for name in recipe.side_files}
+    return [path for path in files if path.name in names]

@@ -1,0 +1,175 @@
+"""Import of an export into a corpus: read, mask, show, write, version."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conversations.explaining import explanation
+from conversations.files import atomic_path
+from conversations.kept import KeptReading, load_readings, save_readings
+from conversations.options import Options
+from conversations.reading import Export, read_export
+from conversations.recipe_text import recipe_text
+from conversations.redaction import COUNTRIES, Redactor, redact
+from conversations.result import ImportResult
+from conversations.summary import import_summary
+from conversations.writing import Places, masked_files, quarantine_known_ids, require_own, write_import
+from dial2vec.data.corpora import require_corpus
+from dial2vec.errors import CorpusError
+from dial2vec.files import checkout_lock
+from dial2vec.params import load_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Masks:
+    """Options for masking; e-mail addresses, card numbers and speakers' names are always masked.
+
+    :param names: Further names.
+    :param countries: Two-letter codes of the countries whose national phone numbers are masked.
+    """
+
+    names: tuple[str, ...] = ()
+    countries: tuple[str, ...] = COUNTRIES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """What an import shows besides its summary.
+
+    :param explain: True to show which field became what.
+    :param recipe: File to write what was understood to, as a recipe; None writes none.
+    """
+
+    explain: bool = False
+    recipe: Path | None = None
+
+
+SHOW = Show()
+
+
+def import_export(
+    root: Path,
+    source: Path,
+    *,
+    corpus: str,
+    options: Options,
+    masks: Masks | None,
+    merge_turns: bool,
+    show: Show = SHOW,
+    new_reading: bool = False,
+    dry_run: bool,
+    replace: bool,
+    say: Callable[[str], None],
+) -> ImportResult:
+    """Import a file or folder into a corpus, and show a summary before anything is written.
+
+    :param root: Project folder.
+    :param masks: Options for masking; None masks nothing.
+    :param merge_turns: True if consecutive turns of one speaker become one turn.
+    :param show: Things to show besides the summary.
+    :param new_reading: True if the files may be read in another way than earlier ones of the corpus.
+    :param dry_run: True to stop after the summary.
+    :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
+    :param say: Function that shows a line to the user.
+    :raises CorpusError: if nothing can be read or used, or the output is another import's file.
+    :raises VersioningError: if DVC could not version the written file.
+    """
+    from dial2vec.project.dvc import add_data, restore_data
+
+    require_corpus(corpus)
+    places = Places(root, corpus, source, redacted=masks is not None)
+    kept = load_readings(places.readings)
+    if kept and options == Options() and not new_reading:
+        export, merged = _read_as_before(source, kept)
+        merge_turns = merge_turns or merged
+        for given in dict.fromkeys(str(reading.options) for reading in export.readings if str(reading.options)):
+            say(f"Read with the options of earlier files of this corpus: {given}")
+    else:
+        export = read_export(source, options)
+    redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
+    if dry_run:
+        quarantine_known_ids(export.result, places)
+        present(export, redactor, show, say, dry_run=True)
+        say("Dry run: nothing is written.")
+        return export.result
+    with checkout_lock(root, f"import into {corpus}"):
+        restore_data(root)
+        require_own(places, replace=replace)
+        quarantine_known_ids(export.result, places)
+        present(export, redactor, show, say)
+        replaced = write_import(export.result, places)
+        now = [dataclasses.replace(reading, merge_turns=merge_turns) for reading in export.readings]
+        save_readings(places.readings, list(dict.fromkeys([*kept, *now])))
+        add_data(root)
+    if replaced:
+        say(f"The replaced file is kept in {replaced.relative_to(root)}")
+    _say_what_is_next(export.result, places, say)
+    return export.result
+
+
+def _say_what_is_next(result: ImportResult, places: Places, say: Callable[[str], None]) -> None:
+    if result.quarantine:
+        say(f"Reasons of the quarantined dialogues: {places.quarantine.relative_to(places.root)}")
+    say(f"Wrote {places.output.relative_to(places.root)}")
+    if not places.redacted and (masked := masked_files(places)):
+        say(f"Nothing is masked in it, unlike in {', '.join(masked)} of this corpus; import again with --redact")
+    trained = places.corpus in load_settings(places.root / "params.yaml").corpora
+    step = "dial2vec run" if trained else f"put `corpora: [{places.corpus}]` into params.yaml, then `make run`"
+    say(f"Next: {step}; or look at it without training:")
+    say(f"      dial2vec index data/{places.corpus} --output first")
+
+
+def _read_as_before(source: Path, kept: Sequence[KeptReading]) -> tuple[Export, bool]:
+    """Read an export with the options and the reading of an earlier file of its corpus, the latest one that fits.
+
+    :return: the export, and True if consecutive turns of one speaker were joined.
+    :raises CorpusError: if none fits.
+    """
+    errors: list[CorpusError] = []
+    for options, merge_turns in dict.fromkeys((reading.options, reading.merge_turns) for reading in reversed(kept)):
+        try:
+            return read_export(source, options, [item for item in kept if item.options == options]), merge_turns
+        except CorpusError as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def present(
+    export: Export, redactor: Redactor | None, show: Show, say: Callable[[str], object], *, dry_run: bool = False
+) -> None:
+    """Show how an export was read, and write its recipe if asked to.
+
+    :raises CorpusError: if the recipe would replace another file.
+    """
+    if show.explain:
+        say(f"{explanation(export)}\n")
+    say(f"{import_summary(export, redactor)}\n")
+    if show.recipe:
+        _save_recipe(recipe_text(export), show.recipe, say, dry_run=dry_run)
+
+
+def _save_recipe(text: str, path: Path, say: Callable[[str], object], *, dry_run: bool) -> None:
+    same = path.is_file() and path.read_bytes() == text.encode()
+    if path.exists() and not same:
+        raise CorpusError(
+            f"{path} (--save-recipe) exists already and holds something else; expected a new file. Name one, such as "
+            f"{path.with_name(f'{path.stem}-2.yaml')}."
+        )
+    if not dry_run:
+        with atomic_path(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        say(f"Wrote the recipe {path}; it is read with --recipe {path}")
+
+
+def join_and_mask(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:
+    """Join turns and mask personal data in place, as asked; return what masked them, None without masks."""
+    if merge_turns:
+        export.result.dialogues[:] = [dialogue.merged() for dialogue in export.result.dialogues]
+    if masks is None:
+        return None
+    redactor = Redactor(export.result.speakers, names=masks.names, countries=masks.countries)
+    redact(export.result, redactor, name=places.name)
+    return redactor

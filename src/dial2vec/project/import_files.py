@@ -1,0 +1,88 @@
+"""Import of exports into one file of dialogues, in any folder: without a project, DVC or git."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from shlex import quote
+
+from conversations.options import Options
+from conversations.reading import Export, read_export
+from conversations.result import ImportResult
+from conversations.writing import Places, quarantine_known_ids, require_own, write_import
+from dial2vec.errors import CorpusError
+from dial2vec.project.import_export import SHOW, Masks, Show, join_and_mask, present
+
+
+def import_files(
+    sources: Sequence[Path],
+    output: Path,
+    *,
+    options: Options,
+    masks: Masks | None,
+    merge_turns: bool = False,
+    show: Show = SHOW,
+    dry_run: bool = False,
+    replace: bool = False,
+    say: Callable[[str], object],
+) -> ImportResult:
+    """Import files or folders into one file, and show a summary before anything is written.
+
+    Unusable dialogues go to `<name>.quarantine.jsonl` beside the file.
+
+    :param sources: Files or folders, at least 1.
+    :param output: File that ends in `.jsonl`.
+    :param masks: Options for masking; None masks nothing.
+    :param merge_turns: True if consecutive turns of one speaker become one turn.
+    :param show: Things to show besides the summary.
+    :param dry_run: True to stop after the summary.
+    :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
+    :param say: Function that shows a line to the user.
+    :raises CorpusError: if nothing can be read or used, or the output is another import's file.
+    """
+    if output.suffix != ".jsonl" or output.is_dir():
+        raise CorpusError(
+            f"found --output {output}; expected a file that ends in .jsonl. Name one, such as "
+            f"{output.with_suffix('.jsonl') if output.name else 'calls.jsonl'}."
+        )
+    export = read_exports(sources, options)
+    places = Places(Path.cwd(), "", export.source, redacted=masks is not None, file=output)
+    redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
+    quarantine_known_ids(export.result, places)
+    present(export, redactor, show, say, dry_run=dry_run)
+    if dry_run:
+        say("Dry run: nothing is written.")
+        return export.result
+    if any(output.resolve() == source.resolve() for source in sources):
+        raise CorpusError(f"{output} is both read and written; expected another file for --output. Name one.")
+    require_own(places, replace=replace)
+    if kept := write_import(export.result, places):
+        say(f"The replaced file is kept in {kept}")
+    if export.result.quarantine:
+        say(f"Reasons of the quarantined dialogues: {places.quarantine}")
+    say(f"Wrote {output}")
+    shown = quote(str(output))
+    say(f"Next: dial2vec look {shown}")
+    say(f"      dial2vec index {shown} --output {quote(places.name)}    then search, cluster and explore it")
+    return export.result
+
+
+def read_exports(sources: Sequence[Path], options: Options) -> Export:
+    """Read several exports as one: the ids of dialogues are unique in all of them.
+
+    :param sources: Files or folders, at least 1.
+    :raises CorpusError: if one of them cannot be read.
+    """
+    if len(sources) == 1:
+        return read_export(sources[0], options)
+    paths = [source.absolute() for source in sources]
+    whole = Export(Path(os.path.commonpath([path.parent for path in paths])))
+    for path in paths:
+        export = read_export(path, options)
+        whole.files |= export.files
+        whole.skipped += export.skipped
+        whole.result.add(export.result)
+    if options.parts:
+        whole.result.join_parts()
+    return whole

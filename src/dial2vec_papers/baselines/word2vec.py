@@ -1,0 +1,41 @@
+"""Averaged word vectors trained on the corpus itself (skip-gram, Mikolov et al. 2013). Not in the paper's table.
+
+It replaces GloVe (`word_vectors`) if no published table is available. A corpus alone teaches less than Wikipedia, but
+more about its own vocabulary. Cost: 18 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from conversations.dialogue import Dialogue
+from dial2vec_papers.baselines.encode import Encode
+from dial2vec_papers.baselines.text import lower_words, vocabulary
+from dial2vec_papers.baselines.word_vectors import averaged
+
+
+def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: int = 5, passes: int = 10) -> Encode:
+    """Train word vectors, and return a function that averages them over a dialogue, float32 [n, dimensions].
+
+    A dialogue without a known word gets zeros.
+
+    :param window: number of words on each side that a word predicts, also across turns.
+    :param passes: number of passes over the train split.
+    :raises CorpusError: if the training dialogues share no word.
+    """
+    from gensim.models import Word2Vec
+
+    known = set(vocabulary(train))
+    model = Word2Vec(
+        [[word for word in lower_words(dialogue) if word in known] for dialogue in train],
+        vector_size=dimensions,
+        window=window,
+        epochs=passes,
+        sg=1,
+        min_count=1,
+        seed=seed,
+        # Several workers would make the vectors depend on their timing.
+        workers=1,
+    )
+    return partial(averaged, model.wv)

@@ -1,0 +1,267 @@
+"""The commands `dial2vec papers ...`: tables, evaluation, augmentation, settings and queries of the papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from dial2vec.cli.group import complete_public, examples
+from dial2vec.errors import Dial2vecError
+from dial2vec.files import find_root
+
+SPLITS = ("train", "dev", "test")
+
+
+@click.command(epilog=examples("dial2vec papers tables --corpus sgd --system start --system default --seed 1"))
+@click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="A corpus; default: all of params.yaml.")
+@click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
+@click.option("--encoder", "encoders", metavar="ENCODER", multiple=True, help="A start; default: that of params.yaml.")
+@click.option(
+    "--ablation", "ablations", metavar="SETTING", multiple=True, help="Setting to change in a recipe, or all."
+)
+@click.option(
+    "--seed",
+    "seeds",
+    multiple=True,
+    type=click.IntRange(0, 2**31),
+    default=(1, 2, 3),
+    show_default=True,
+    help="Random seed; may be repeated.",
+)
+@click.option("--tasks", is_flag=True, help="Score the tasks for utterances, too; default systems: all methods.")
+@click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of the intent sets, for --tasks.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="TSV file of score, sentence, sentence, for --tasks.")
+@click.option("--candidates", type=click.Path(path_type=Path), help="File of queries with candidates, for --tasks.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
+@click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
+@click.option("--cells", type=click.Path(path_type=Path), help="JSON Lines file of cells: read, and added to.")
+def tables(
+    corpora: tuple[str, ...],
+    systems: tuple[str, ...],
+    encoders: tuple[str, ...],
+    ablations: tuple[str, ...],
+    seeds: tuple[int, ...],
+    tasks: bool,
+    intents: Path | None,
+    pairs: Path | None,
+    candidates: Path | None,
+    jobs: int,
+    output: Path | None,
+    cells: Path | None,
+) -> None:
+    """Fill the papers' tables, with the published figures.
+
+    Runs every SYSTEM from every ENCODER on every CORPUS with every seed, but the papers' whole trainings, which take
+    hours, only if you name them, such as dial2vec_paper. Kept cells are not computed again, so a killed run continues.
+    Each cell is a run of MLflow's experiment dial2vec-benchmark.
+    """
+    from dial2vec.params import load_settings
+    from dial2vec_papers.tables.grid import compute_tables
+    from dial2vec_papers.tables.systems import ABLATIONS, ablated, recipe_of
+    from dial2vec_papers.tables.utterances import TaskData
+
+    root = find_root()
+    changed = ABLATIONS if "all" in ablations else ablations
+    rows = [system for name in changed for system in ablated(name)]
+    named = [*systems, *(recipe_of(name) for name in changed), *rows]
+    written = compute_tables(
+        root,
+        load_settings(root / "params.yaml"),
+        corpora=corpora,
+        systems=list(dict.fromkeys(named)),
+        encoders=encoders,
+        seeds=seeds,
+        tasks=TaskData(intents, pairs, candidates) if tasks or intents or pairs or candidates else None,
+        jobs=jobs,
+        output=output or root / "artifacts" / "benchmark",
+        file=cells,
+        say=click.echo,
+    )
+    for path in written:
+        click.echo(f"wrote {path}")
+
+
+@click.command(epilog=examples("dial2vec papers augment data/calls/may.jsonl --output variants --limit 20"))
+@click.argument("transcripts", type=click.Path(path_type=Path))
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the variants and the page.")
+@click.option("--way", "ways", multiple=True, help="Way to vary; default: all whose models are given.")
+@click.option("--model", default="all-MiniLM-L6-v2", show_default=True, help="Encoder that finds the stages.")
+@click.option(
+    "--stages",
+    type=click.Choice(["runs", "clusters"]),
+    default="runs",
+    show_default=True,
+    help="Neighbouring turns, or similar turns wherever they stand.",
+)
+@click.option("--masked", help="Masked language model, for insertion and replacement.")
+@click.option("--translate", nargs=2, metavar="THERE BACK", help="Two translation models, for back_translation.")
+@click.option("--limit", type=click.IntRange(1), help="Largest number of dialogues.")
+@click.option("--seed", default=42, show_default=True, type=click.IntRange(0), help="Random seed.")
+def augment(
+    transcripts: Path,
+    output: Path,
+    ways: tuple[str, ...],
+    model: str,
+    stages: Literal["runs", "clusters"],
+    masked: str | None,
+    translate: tuple[str, str] | None,
+    limit: int | None,
+    seed: int,
+) -> None:
+    """Write variants of dialogues that keep the intent, or change it.
+
+    TRANSCRIPTS are JSON Lines; a page shows each original with its variants.
+    """
+    from dial2vec.training.augmentation.augment_files import Models, augment_file
+
+    models = Models(model, masked or "", translate or (), stages)
+    for path in augment_file(transcripts, output, ways=ways, models=models, limit=limit, seed=seed, say=click.echo):
+        click.echo(f"wrote {path}")
+
+
+@click.command(
+    epilog=examples("dial2vec papers evaluate --model artifacts/calls/model --intents intents --corpus calls")
+)
+@click.option("--model", help="Folder, registry address or Hugging Face name.")
+@click.option(
+    "--baseline", metavar="NAME", help="Baseline instead of a model, such as tfidf_svd; fitted to the train split."
+)
+@click.option(
+    "--tasks", default="", help="Names of tasks, separated by commas; default: all that have data and do not train."
+)
+@click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of Clinc150, Bank77, SNIPS, HWU64.")
+@click.option("--corpus", "corpora", multiple=True, help="Corpus whose test split gives responses to select.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="TSV file of score, sentence, sentence.")
+@click.option(
+    "--candidates", type=click.Path(path_type=Path), help="File of queries with candidates, in DialogueCSE's format."
+)
+@click.option("--inferences", type=click.Path(path_type=Path), help="File of sentences that follow or contradict.")
+@click.option("--actions", type=click.Path(path_type=Path), help="Folder or zip of SGD, GSIM or DSTC2.")
+@click.option(
+    "--similarity",
+    type=click.Choice(["cosine", "dot", "poly"]),
+    default="cosine",
+    show_default=True,
+    help="Similarity of contexts and answers; DialAug is trained with dot, or as a Poly-encoder with poly.",
+)
+@click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Largest number of queries.")
+@click.option("--shot", "shots", multiple=True, type=click.IntRange(1), help="Examples to train on; may be repeated.")
+@click.option("--draws", type=click.IntRange(1), help="Draws of these examples.")
+@click.option(
+    "--loss",
+    type=click.Choice(["simclr", "release"]),
+    default="simclr",
+    show_default=True,
+    help="Loss of the task answers: the paper's, or that of its code.",
+)
+@click.option("--runs", type=click.Path(path_type=Path), help="JSON Lines file of trainings: read, and added to.")
+@click.option("--pictures", type=click.Path(path_type=Path), help="Folder for t-SNE maps of intents and of answers.")
+@click.option("--seed", default=42, show_default=True, type=click.IntRange(0, 2**31), help="Random seed.")
+@click.option("--output", type=click.Path(path_type=Path), help="JSON Lines file for the results.")
+def evaluate(
+    model: str | None,
+    baseline: str | None,
+    tasks: str,
+    corpora: tuple[str, ...],
+    pictures: Path | None,
+    similarity: Literal["cosine", "dot", "poly"],
+    seed: int,
+    output: Path | None,
+    **data: Any,
+) -> None:
+    """Evaluate a model on tasks for utterances.
+
+    Intents, retrieval, response selection, robustness; and by name fine_tuning, answers and actions, which train the
+    model on a few examples. Give either --model, or --baseline with one --corpus: the baseline is fitted to its train
+    split.
+    """
+    if (model is None) == (baseline is None):
+        given = "neither --model nor --baseline" if model is None else "both --model and --baseline"
+        raise Dial2vecError(f"found {given}; expected exactly one of them. Give the one to evaluate.")
+    if baseline is not None and len(corpora) != 1:
+        raise Dial2vecError(
+            f"found {len(corpora)} corpora for the baseline {baseline!r}; expected one, to whose train split it is "
+            "fitted. Give --corpus once."
+        )
+    from dial2vec.params import load_settings
+    from dial2vec.pipeline.artifacts import Artifacts
+    from dial2vec_papers.tasks.evaluate_encoder import evaluate_baseline, evaluate_model
+    from dial2vec_papers.tasks.sources import Sources
+
+    kept = {name: Artifacts(find_root(), name) for name in corpora}
+    sources = Sources(
+        dialogues=tuple((name, splits.split("test")) for name, splits in kept.items()),
+        training={name: (splits.split("train"), splits.split("dev")) for name, splits in kept.items()},
+        **data,
+    )
+    names = [name.strip() for name in tasks.split(",") if name.strip()]
+    common: dict[str, Any] = {"similarity": similarity, "seed": seed, "output": output, "say": click.echo}
+    if model is not None:
+        evaluate_model(model, names, sources, pictures=pictures, **common)
+    elif baseline is not None:
+        root = find_root()
+        start = load_settings(root / "params.yaml").encoder.name
+        train = kept[corpora[0]].split("train")
+        evaluate_baseline(
+            baseline, names, sources, corpus=corpora[0], train=train, start=start, pictures=pictures, **common
+        )
+
+
+@click.command(epilog=examples("dial2vec papers queries ubuntu_v2 --split test --output queries.jsonl"))
+@click.argument("corpus", shell_complete=complete_public)
+@click.option("--split", type=click.Choice(SPLITS), default="test", show_default=True, help="Split to write.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="JSON Lines file to write.")
+def queries(corpus: str, split: str, output: Path) -> None:
+    """Write contexts of a public CORPUS with candidate responses.
+
+    Only Ubuntu V2, DSTC7 and ECD come with candidates. Each line has a context with its speakers, the candidates and
+    the places of the right ones.
+    """
+    from conversations.dialogue import Quarantined
+    from dial2vec.data.corpora import get_corpus
+    from dial2vec.data.corpora.file_corpus import CandidateCorpus
+    from dial2vec.data.corpora.response_queries import write_queries
+    from dial2vec.errors import CorpusError
+
+    root = find_root()
+    reader = get_corpus(corpus, data=root / "data")
+    if not isinstance(reader, CandidateCorpus):
+        raise CorpusError(
+            f"{corpus} has no candidates; expected one of the corpora that come with them. Choose another corpus, or "
+            "let response selection draw candidates."
+        )
+    quarantine: list[Quarantined] = []
+    written = write_queries(output, reader.queries(root / "data" / corpus, split=split, quarantine=quarantine))
+    click.echo(f"{written} contexts with candidates written to {output}, {len(quarantine)} records cannot be used.")
+    for record in quarantine[:5]:
+        click.echo(f"  {record}", err=True)
+
+
+@click.command(epilog=examples("dial2vec papers preset dial2vec-paper"))
+@click.argument("name", required=False)
+def preset(name: str | None) -> None:
+    """Write the settings of a paper into params.yaml.
+
+    NAME is one of those that the command lists without it, or default, which brings back the values of a new project.
+    Only settings of the method, the encoder, the choice and the scoring change; comments stay.
+    """
+    from dial2vec.params import load_settings
+    from dial2vec_papers.presets import PRESETS, notes_on, write_preset
+
+    if name is None:
+        for known, settings in PRESETS.items():
+            click.echo(f"{known:28}{settings.source}")
+        return
+    path = find_root() / "params.yaml"
+    changed = write_preset(path, name)
+    for line in changed or ["params.yaml has these settings already"]:
+        click.echo(line)
+    if name in PRESETS:
+        for note in notes_on(name, load_settings(path).corpora):
+            click.echo(f"Note: {note}")
+    click.echo("Next: dial2vec run")
+
+
+COMMANDS = {command.name: command for command in (tables, evaluate, augment, preset, queries)}

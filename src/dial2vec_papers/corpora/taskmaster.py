@@ -1,0 +1,189 @@
+"""Taskmaster 1 to 4: task-oriented dialogues, written by one person or spoken by two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from conversations.dialogue import Origin, Quarantined, RecordError
+from dial2vec.data.corpora.corpus import Splitting, expect, id_below
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
+from dial2vec.data.corpora.source_files import SourceFile, lines_of, records_of
+from dial2vec.errors import CorpusError
+
+SPLITS = ("train", "dev", "test")
+# First word of `instruction_id` -> name of the task in upstream's ontology.
+TASKS = {
+    "auto": "auto_repair",
+    "coffee": "coffee_ordering",
+    "movie": "movie_ticket",
+    "pizza": "pizza_ordering",
+    "restaurant": "restaurant_reservation",
+    "uber": "uber_lyft",
+}
+# Upstream's text of a turn that was removed.
+DELETED = "(deleted)"
+SPEAKERS = ("user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Taskmaster(FileCorpus):
+    """Base of the four readers (Byrne et al. 2019 and 2021; CC BY 4.0): one archive holds all four corpora."""
+
+    url: ClassVar[str | None] = "https://github.com/google-research-datasets/Taskmaster/archive/refs/heads/master.zip"
+    splitting: ClassVar[Splitting] = "shuffled"
+    source: ClassVar[str] = "https://github.com/google-research-datasets/Taskmaster"
+
+    def name(self, record: Any) -> str:
+        """Return the id of a record."""
+        group, _, content = record
+        return (
+            f"{group}/{content['conversation_id']}"
+            if isinstance(content, dict) and "conversation_id" in content
+            else ""
+        )
+
+    def dialogue(self, record: Any) -> dict[str, Any]:
+        """Convert a conversation; removed turns are dropped."""
+        group, split, content = record
+        content = expect(content, dict, "the dialogue")
+        turns = [expect(turn, dict, "an utterance") for turn in expect(content["utterances"], list, "'utterances'")]
+        return {
+            "dialogue_id": id_below(group, content["conversation_id"], "'conversation_id'"),
+            "turns": [_turn(turn) for turn in turns],
+            "labels": [self.label(group, content)],
+            "split": split,
+        }
+
+    def label(self, group: str, content: dict[str, Any]) -> str:
+        """Return the label of a conversation."""
+        return group
+
+
+@dataclass(frozen=True, slots=True)
+class Taskmaster1(Taskmaster):
+    """Taskmaster 1: 7,708 written and 5,507 spoken dialogues (upstream's README) of 6 tasks.
+
+    The written ones (`self-dialogs.json`) have official splits. The spoken ones (`woz-dialogs.json`) have none and are
+    all train. The label is the task, as the first word of `instruction_id` says it.
+    """
+
+    splitting: ClassVar[Splitting] = "official"
+    expected: ClassVar[Mapping[str, str]] = {
+        "TM-1-2019/self-dialogs.json": r"self-dialogs\.json",
+        "TM-1-2019/woz-dialogs.json": r"woz-dialogs\.json",
+        **{f"TM-1-2019/train-dev-test/{split}.csv": rf"train-dev-test/{split}\.csv" for split in SPLITS},
+    }
+
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
+        """Yield the conversations of both files, and note the listed ids that the first one lacks."""
+        written, spoken = (sources.only(self.expected[f"TM-1-2019/{name}-dialogs.json"]) for name in ("self", "woz"))
+        lists = {split: sources.only(self.expected[f"TM-1-2019/train-dev-test/{split}.csv"]) for split in SPLITS}
+        listed = _listed(lists)
+        met: set[str] = set()
+        for number, content in records_of(written):
+            upstream = content.get("conversation_id") if isinstance(content, dict) else None
+            split = listed.get(upstream, (None, 0))[0] if isinstance(upstream, str) else None
+            if split is not None:
+                met.add(str(upstream))
+            yield Origin(written.address, number), ("self", split, content)
+        for number, content in records_of(spoken):
+            yield Origin(spoken.address, number), ("woz", "train", content)
+        for upstream, (split, line) in listed.items():
+            if upstream not in met:
+                reason = f"it is listed for {split}, and self-dialogs.json has no such dialogue"
+                quarantine.append(Quarantined(Origin(lists[split].address, line), f"self/{upstream}", reason))
+
+    def dialogue(self, record: Any) -> dict[str, Any]:
+        """Convert a conversation; a written one must have a split."""
+        group, split, content = record
+        if split is None and isinstance(content, dict):
+            raise RecordError("no list of train-dev-test has it")
+        return Taskmaster.dialogue(self, (group, split, content))
+
+    def label(self, group: str, content: dict[str, Any]) -> str:
+        """Return the task of a conversation."""
+        instruction = expect(content["instruction_id"], str, "'instruction_id'")
+        word = instruction.partition("-")[0]
+        if word not in TASKS:
+            raise RecordError(f"'instruction_id' must start with one of {', '.join(TASKS)}, found {instruction[:40]!r}")
+        return TASKS[word]
+
+
+@dataclass(frozen=True, slots=True)
+class Taskmaster2(Taskmaster):
+    """Taskmaster 2: spoken dialogues of 7 domains, one file each; the label is the file's name. No official splits."""
+
+    expected: ClassVar[Mapping[str, str]] = {
+        f"TM-2-2020/data/{domain}.json": rf"TM-2-2020/data/{domain}\.json"
+        for domain in ("flights", "food-ordering", "hotels", "movies", "music", "restaurant-search", "sports")
+    }
+
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
+        """Yield the conversations of all domains."""
+        for name, pattern in self.expected.items():
+            file = sources.only(pattern)
+            for number, content in records_of(file):
+                yield Origin(file.address, number), (name.rpartition("/")[2].removesuffix(".json"), None, content)
+
+
+@dataclass(frozen=True, slots=True)
+class Taskmaster3(Taskmaster):
+    """Taskmaster 3: written dialogues about cinema tickets. Upstream's splits are of single turns, and not read."""
+
+    expected: ClassVar[Mapping[str, str]] = {
+        f"TM-3-2020/data/data_{number:02}.json": rf"TM-3-2020/data/data_{number:02}\.json" for number in range(20)
+    }
+
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
+        """Yield the conversations of all files."""
+        for pattern in self.expected.values():
+            for file, _ in sources.matching(pattern):
+                for number, content in records_of(file):
+                    yield Origin(file.address, number), ("", None, content)
+
+    def name(self, record: Any) -> str:
+        """Return the id of a record."""
+        return Taskmaster.name(self, record).removeprefix("/")
+
+    def dialogue(self, record: Any) -> dict[str, Any]:
+        """Convert a conversation; its id is upstream's."""
+        converted = Taskmaster.dialogue(self, record)
+        return converted | {"dialogue_id": converted["dialogue_id"].removeprefix("/")}
+
+    def label(self, group: str, content: dict[str, Any]) -> str:
+        """Return the domain of a conversation."""
+        return expect(content["vertical"], str, "'vertical'")
+
+
+@dataclass(frozen=True, slots=True)
+class Taskmaster4(Taskmaster3):
+    """Taskmaster 4: written dialogues about orders of coffee. No official splits."""
+
+    expected: ClassVar[Mapping[str, str]] = {"TM-4-2024/data/data_NN.json": r"TM-4-2024/data/data_\d+\.json"}
+
+
+def _turn(turn: dict[str, Any]) -> dict[str, Any]:
+    speaker = expect(turn["speaker"], str, "'speaker'").lower()
+    if speaker not in SPEAKERS:
+        raise RecordError(f"'speaker' must be USER or ASSISTANT, found {turn['speaker'][:40]!r}")
+    text = expect(turn["text"], str, "'text'")
+    return {"speaker": speaker, "text": "" if text.strip() == DELETED else text}
+
+
+def _listed(lists: Mapping[str, SourceFile]) -> dict[str, tuple[str, int]]:
+    """Return id -> split and line; the lists have one id per line, with a comma after it.
+
+    :raises CorpusError: if an id is in two lists.
+    """
+    listed: dict[str, tuple[str, int]] = {}
+    for split, file in lists.items():
+        for number, line in lines_of(file):
+            upstream = line.partition(",")[0].strip()
+            if upstream and listed.setdefault(upstream, (split, number))[0] != split:
+                raise CorpusError(
+                    f"{file.address}:{number}: {upstream} is also listed for {listed[upstream][0]}; expected it in one "
+                    "list. Bring the lists again."
+                )
+    return listed

@@ -1,0 +1,320 @@
+"""The papers' own settings under one name each, written into params.yaml, where they can be seen and changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from conversations.files import atomic_path
+from dial2vec.config import Settings
+from dial2vec.encoder.names import SHORT_NAMES
+from dial2vec.errors import SettingsError, did_you_mean
+from dial2vec.params import settings_from_dict
+
+Blocks = dict[str, dict[str, Any]]
+# Epochs of the published training script of Liu et al. 2022; the paper has no number. Other corpora get OTHER_EPOCHS.
+EPOCHS = {"bitod": 10, "doc2dial": 5, "sgd": 5, "self_dialogue": 2, "multiwoz": 2, "metalwoz": 2}
+OTHER_EPOCHS = 5
+# What all papers share: no extra tables or layers, the networks' own dropout, and all of the training data.
+PLAIN: dict[str, Any] = {
+    "max_length": 512,
+    "last_turns": None,
+    "pooling": "role",
+    "hierarchy": "none",
+    "turn_embeddings": False,
+    "role_embeddings": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Settings of a paper.
+
+    :param source: the paper.
+    :param blocks: block of params.yaml -> settings.
+    :param open: values that the paper leaves open, or where they come from, as sentences.
+    """
+
+    source: str
+    blocks: Blocks
+    open: tuple[str, ...] = field(default=())
+
+
+PRESETS: dict[str, Preset] = {
+    "dial2vec-paper": Preset(
+        "Liu et al. 2022",
+        {
+            "sample": {"negatives": 9, "passes": 1, "keep_role": "random", "min_turns": 5, "among": "all"},
+            "encoder": PLAIN | {"input": "eou"},
+            "train": {
+                "method": "dial2vec",
+                "temperature": 0.2,
+                "window": 10,
+                "loss_mean": "dialogues",
+                "learning_rate": 1e-5,
+                "epochs": OTHER_EPOCHS,
+                "max_dialogues": None,
+                "batch_size": 5,
+                "gradient_accumulation": 4,
+                "frozen_share": 0.5,
+                "attention_dropout": True,
+                "warmup_share": 0.1,
+                "weight_decay": 0.01,
+                "checkpoint_steps": 100,
+            },
+            "select": {"selection": "dev_purity"},
+            "evaluate": {"kmeans": "paper", "clusters": "corpus"},
+        },
+        (
+            "20 dialogues a step are 5 on each of 4 GPUs (section 4.4), here 4 batches of 5.",
+            "Negatives, epochs, weight decay, warm-up and the checkpoint with the best purity on dev are the published "
+            "code's: the paper names none of them.",
+        ),
+    ),
+    "dse-paper": Preset(
+        "Zhou et al. 2022",
+        {
+            "encoder": PLAIN | {"input": "auto"},
+            "train": {"method": "dse", "attention_dropout": True, "weight_decay": 0.0},
+            "dse": {
+                "pairs": "1-1",
+                "min_words": 4,
+                "weights": "code",
+                "temperature": 0.05,
+                "learning_rate": 3e-6,
+                "head_learning_rate": 3e-4,
+                "epochs": 15,
+                "batch_size": 1024,
+                "frozen_share": 0.0,
+                "max_pairs": None,
+                "max_length": 32,
+            },
+            "select": {"selection": "last"},
+        },
+        (
+            "The paper trains on nine corpora together, 893,000 pairs (appendix A).",
+            "The weights of near negatives stand where the published code has them, not where the paper prints them.",
+            "1,024 pairs a step need the memory for them; with fewer, lower dse.batch_size.",
+        ),
+    ),
+    "dialoguecse-paper": Preset(
+        "Liu et al. 2021",
+        {
+            "encoder": PLAIN | {"input": "auto"},
+            "train": {"method": "dialoguecse", "attention_dropout": True},
+            "dialoguecse": {
+                "guidance": "matching",
+                "aggregation": "mean",
+                "mlm_epochs": 0.5,
+                "mlm_max_utterances": None,
+                "mlm_max_masks": 10,
+                "context_turns": 3,
+                "negatives": 9,
+                "min_turns": 4,
+                "temperature": 0.1,
+                "learning_rate": 5e-5,
+                "batch_size": 20,
+                "frozen_share": 0.5,
+                "max_responses": None,
+                "max_length": 100,
+            },
+            "select": {"selection": "last"},
+        },
+        ("The number of epochs stays as it is: no number of the paper is known here.",),
+    ),
+    "dialaug-paper": Preset(
+        "Poddar et al. 2022",
+        {
+            "encoder": PLAIN | {"input": "auto"},
+            "train": {"method": "dialaug", "attention_dropout": True},
+            "dialaug": {
+                "augmentation": "conmix",
+                "share": None,
+                "pooling": "cls",
+                "end_of_turn": "eot",
+                "scoring": "dot",
+                "contrast": 0.5,
+                "positive_in_sum": False,
+                "learning_rate": 5e-5,
+                "batch_size": 20,
+                "frozen_share": 0.0,
+                "max_responses": None,
+                "max_length": None,
+                "max_response_length": None,
+            },
+            "select": {"selection": "last"},
+        },
+        (
+            "The learning rate is a usual one for BERT, as the paper says; temperature and epochs stay as they are: no "
+            "number of the paper is known here.",
+            "Batches of 32 are the paper's for some corpora.",
+        ),
+    ),
+    "intent-augmentation-paper": Preset(
+        '"Generating Synthetic Data via Intent-Preserving and Intent-Corrupting Augmentations"',
+        {
+            "encoder": PLAIN | {"input": "closed", "pooling": "separators"},
+            "train": {"method": "intent_augmentation", "attention_dropout": True},
+            "intent_augmentation": {
+                "ways": ["insertion", "back_translation", "shuffling", "shortening", "lengthening"],
+                "stages": "clusters",
+                "masked_model": "bert",
+                "translation_models": ["Helsinki-NLP/opus-mt-en-de", "Helsinki-NLP/opus-mt-de-en"],
+                "temperature": None,
+                "max_dialogues": None,
+                "max_length": 512,
+            },
+            "select": {"selection": "last"},
+        },
+        (
+            "Without BERT's weights, intent_augmentation.masked_model: corpus trains a masked model on the corpus.",
+            "Learning rate, epochs and batch stay as they are, and the two translation models are only an example.",
+        ),
+    ),
+}
+
+
+def preset_of(name: str) -> Preset:
+    """Return a preset by its name.
+
+    :raises SettingsError: if there is no preset of that name.
+    """
+    if name not in PRESETS:
+        raise SettingsError(f"there is no preset {name!r}.{did_you_mean(name, PRESETS)} Valid: {', '.join(PRESETS)}.")
+    return PRESETS[name]
+
+
+def preset_blocks(name: str, *, encoder: str, corpus: str) -> Blocks:
+    """Return the settings of a preset for one encoder and one corpus, block by block.
+
+    The preset dial2vec-paper reads an encoder of the paper in its own way, and all others like BERT, with [EOU] between
+    the turns (footnote 1). It trains as many epochs as the published script does for the corpus.
+
+    :param name: key of `PRESETS`.
+    :param encoder: name of the starting encoder.
+    :raises SettingsError: if there is no such preset.
+    """
+    blocks = {block: dict(values) for block, values in preset_of(name).blocks.items()}
+    if name == "dial2vec-paper":
+        if encoder in SHORT_NAMES and encoder not in ("bert", "simcse"):
+            blocks["encoder"]["input"] = SHORT_NAMES[encoder].input
+        blocks["train"]["epochs"] = EPOCHS.get(corpus, OTHER_EPOCHS)
+    return blocks
+
+
+def with_preset(settings: Settings, name: str, *, corpus: str) -> Settings:
+    """Return settings with those of a preset in their place.
+
+    :param name: key of `PRESETS`.
+    :raises SettingsError: if there is no such preset.
+    """
+    blocks = preset_blocks(name, encoder=settings.encoder.name, corpus=corpus)
+    return dataclasses.replace(
+        settings,
+        **{
+            block: dataclasses.replace(getattr(settings, block), **{key: _frozen(value) for key, value in new.items()})
+            for block, new in blocks.items()
+        },
+    )
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def write_preset(path: Path, name: str) -> list[str]:
+    """Write the settings of a preset into params.yaml; comments and all other settings stay.
+
+    :param name: key of `PRESETS`, or "default" for the values that a new project has in the same settings.
+    :return: a line for each setting that changed, such as "train.learning_rate: 0.0001 -> 1.0e-05".
+    :raises SettingsError: if there is no such preset, or the file cannot take its settings; it is then unchanged.
+    """
+    text = path.read_text(encoding="utf-8")
+    raw = yaml.safe_load(text) or {}
+    settings = settings_from_dict(raw, source=str(path))
+    if name == "default":
+        blocks = _defaults()
+    else:
+        blocks = preset_blocks(name, encoder=settings.encoder.name, corpus=settings.corpora[0])
+    changed = []
+    for block, values in blocks.items():
+        for key, value in values.items():
+            before = getattr(getattr(settings, block), key)
+            if before != _frozen(value):
+                text = _with_value(text, block, key, value)
+                changed.append(f"{block}.{key}: {_shown(before)} -> {_shown(value)}")
+    expected = {block: (raw.get(block) or {}) | values for block, values in blocks.items()}
+    written = settings_from_dict(yaml.safe_load(text), source=str(path))
+    if written != settings_from_dict(raw | expected, source=str(path)):
+        raise SettingsError(
+            f"{path} is written in a way that this command cannot change; expected one line per setting, as in a new "
+            f"project. Set these yourself: {'; '.join(changed)}."
+        )
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return changed
+
+
+def _defaults() -> Blocks:
+    """Return the default of every setting that some preset has."""
+    default, blocks = Settings(), Blocks()
+    for preset in PRESETS.values():
+        for block, values in preset.blocks.items():
+            blocks.setdefault(block, {}).update({key: getattr(getattr(default, block), key) for key in values})
+    return {
+        block: {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+        for block, values in blocks.items()
+    }
+
+
+def _with_value(text: str, block: str, key: str, value: Any) -> str:
+    """Return the text of params.yaml with one value replaced; a block or a key that it lacks is added."""
+    lines = text.splitlines()
+    try:
+        begin = next(at for at, line in enumerate(lines) if re.match(rf"{block}:\s*(#.*)?$", line))
+    except StopIteration:
+        return "\n".join([*lines, f"{block}:", f"  {key}: {_shown(value)}"]) + "\n"
+    end = next((at for at in range(begin + 1, len(lines)) if re.match(r"\S", lines[at])), len(lines))
+    for at in range(begin + 1, end):
+        match = re.match(rf"(\s+{key}:\s*)([^#]*?)(\s*)(#.*)?$", lines[at])
+        if match:
+            head, old, blank, comment = match[1], match[2], match[3], match[4] or ""
+            new = _shown(value)
+            room = max(1, len(old) + len(blank) - len(new)) if comment else 0
+            lines[at] = f"{head if head.endswith(' ') else head + ' '}{new}{' ' * room}{comment}"
+            return "\n".join(lines) + "\n"
+    lines.insert(begin + 1, f"  {key}: {_shown(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(value: Any) -> str:
+    """Return a value as it stands in params.yaml; numbers like 1.0e-05 have the dot without which YAML reads text."""
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(value)}]"
+    return str(yaml.safe_dump(value, width=10_000)).splitlines()[0]
+
+
+def notes_on(name: str, corpora: Sequence[str]) -> list[str]:
+    """Return what a user should know about a preset: values that the paper leaves open, and other corpora's epochs.
+
+    :param name: key of `PRESETS`.
+    :param corpora: names of the project's corpora; the first one's epochs were written.
+    """
+    notes = list(preset_of(name).open)
+    if name == "dial2vec-paper":
+        first, *others = corpora
+        written = EPOCHS.get(first, OTHER_EPOCHS)
+        whose = "the published script's" if first in EPOCHS else "our choice"
+        notes.append(f"{written} epochs are {whose} for {first}.")
+        notes += [
+            f"{other} would have {EPOCHS[other]} epochs: train it in a project of its own, or change train.epochs."
+            for other in others
+            if EPOCHS.get(other, written) != written
+        ]
+    return notes

@@ -1,0 +1,358 @@
+"""Systems that the tables compare, a row each; `start@bert` is the row `start` from the encoder `bert`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dial2vec.config import Settings
+from dial2vec.errors import SettingsError, did_you_mean
+from dial2vec_papers.presets import with_preset
+
+if TYPE_CHECKING:
+    from dial2vec_papers.tasks.encoding import Similarity
+
+# The paper's settings, independent of params.yaml, but 200 dialogues once, 5 a step, instead of all of them for some
+# epochs, 20 a step. The whole of it is the preset dial2vec-paper.
+PAPER_ENCODER = {
+    "pooling": "role",
+    "hierarchy": "none",
+    "turn_embeddings": False,
+    "role_embeddings": False,
+    "last_turns": None,
+}
+PAPER_SAMPLES = {"negatives": 9, "passes": 1, "keep_role": "random", "min_turns": 5, "among": "all"}
+PAPER_TRAINING = {
+    "method": "dial2vec",
+    "temperature": 0.2,
+    "window": 10,
+    "loss_mean": "dialogues",
+    "learning_rate": 1e-5,
+    "epochs": 1,
+    "max_dialogues": 200,
+    "batch_size": 5,
+    "gradient_accumulation": 1,
+    "frozen_share": 0.5,
+    "attention_dropout": True,
+    "warmup_share": 0.1,
+    "checkpoint_steps": 10,
+}
+# Seed with which courses are scored and choices computed; seed of systems without random draws.
+COURSE_SEED, NO_SEED = 1, 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """A row of the tables.
+
+    :param title: name in the tables.
+    :param published: corresponding model of Liu et al. 2022; "" if the paper has none.
+    :param baseline: key of `dial2vec_papers.baselines.BASELINES`; "" for an encoder.
+    :param topics: True if the dimensions are topics: the largest one, not k-means, gives the cluster of a dialogue.
+    :param seeded: True if the vectors depend on a seed; otherwise there is one cell, of seed 0.
+    :param version: number to raise when the code changes the vectors: the cells are then computed again.
+    :param as_the_paper: True to read like the paper's code: `input` of its encoders, separators for all others.
+    :param preset: preset of `pipeline.presets` whose settings are taken first; "" for none.
+    :param encoder: differences from block `encoder` of params.yaml; with "name" the row has an encoder of its own.
+    :param sample: differences from block `sample`.
+    :param train: differences from block `train`; None if nothing is trained.
+    :param block: differences from the block of the method.
+    :param student: True to score the student of the chosen encoder, instead of that encoder.
+    :param selection: choice of the checkpoint.
+    :param choices: True to compute the choice without labels, with seed 1, even if the last checkpoint is scored.
+    :param similarity: similarity of contexts and answers on the tasks for utterances, the same as in training.
+    :param course: True to score every checkpoint, with seed 1, for figure 3.
+    """
+
+    title: str
+    published: str = ""
+    baseline: str = ""
+    topics: bool = False
+    seeded: bool = True
+    version: int = 1
+    as_the_paper: bool = False
+    preset: str = ""
+    encoder: Mapping[str, Any] = field(default_factory=dict)
+    sample: Mapping[str, Any] = field(default_factory=dict)
+    train: Mapping[str, Any] | None = None
+    block: Mapping[str, Any] = field(default_factory=dict)
+    student: bool = False
+    selection: Literal["label_free", "dev_purity", "last"] = "label_free"
+    choices: bool = False
+    similarity: Similarity = "cosine"
+    course: bool = False
+
+    @property
+    def from_start(self) -> bool:
+        """Whether the row depends on the starting encoder, so that it can be computed from several."""
+        from dial2vec_papers.baselines import BASELINES
+
+        return "name" not in self.encoder and (not self.baseline or BASELINES[self.baseline].encodes)
+
+    def settings(self, settings: Settings, *, seed: int, corpus: str = "") -> Settings:
+        """Return the settings of a cell.
+
+        :param corpus: name of the corpus; a preset trains as many epochs as the paper does for it.
+        """
+        if name := self.encoder.get("name"):
+            settings = replace(settings, encoder=replace(settings.encoder, name=name))
+        if self.preset:
+            # All rows of a table are scored by the same rules.
+            settings = replace(with_preset(settings, self.preset, corpus=corpus), evaluate=settings.evaluate)
+        reading: dict[str, Any] = {"input": paper_input(settings.encoder.name)} if self.as_the_paper else {}
+        method = (self.train or {}).get("method", "")
+        blocks = {method: replace(getattr(settings, method), **self.block)} if self.block else {}
+        return replace(
+            settings,
+            **blocks,
+            seed=seed,
+            encoder=replace(settings.encoder, **self.encoder, **reading),
+            sample=replace(settings.sample, **self.sample),
+            train=replace(settings.train, **(self.train or {})),
+            select=replace(settings.select, selection=self.selection),
+        )
+
+
+def paper_input(encoder: str) -> str:
+    """Return the input that the paper's code has for an encoder: BERT's for encoders that it does not know."""
+    from dial2vec.encoder.names import SHORT_NAMES
+    from dial2vec.encoder.papers.plato import is_plato
+
+    if encoder in SHORT_NAMES:
+        return SHORT_NAMES[encoder].input
+    return "plato" if is_plato(encoder) else "separators"
+
+
+def _method(name: str, **options: Any) -> System:
+    """Return a method as params.yaml has it, at its last checkpoint, so that the choice hides nothing."""
+    return System(train={"method": name}, selection="last", choices=True, **options)
+
+
+def _pretrained(title: str, encoder: str) -> System:
+    """Return an encoder of the paper as it is: the mean of its last layer (Liu et al. 2022, section 4.3)."""
+    return System(title=title, published=title, baseline="encoder_mean", seeded=False, encoder={"name": encoder})
+
+
+def _preset(name: str, *, title: str, selection: Literal["dev_purity", "last"] = "last", **options: Any) -> System:
+    """Return the whole training of a paper."""
+    return System(preset=name, title=title, train={}, selection=selection, choices=True, **options)
+
+
+SYSTEMS: dict[str, System] = {
+    "lda": System(title="LDA", published="LDA", baseline="lda", topics=True),
+    "word_vectors": System(title="GloVe, averaged", published="GloVe", baseline="word_vectors", seeded=False),
+    "word2vec": System(title="word2vec of the corpus, averaged", baseline="word2vec"),
+    "doc2vec": System(title="Doc2Vec", published="Doc2Vec", baseline="doc2vec"),
+    "tfidf_svd": System(title="TF-IDF + SVD", baseline="tfidf_svd"),
+    # Version 1 was what is now simcse_trained.
+    "simcse": System(
+        title="SimCSE, averaged utterances", published="SimCSE", baseline="simcse", seeded=False, version=2
+    ),
+    "simcse_trained": System(title="SimCSE, trained here on the utterances", baseline="simcse_trained"),
+    "bert": _pretrained("BERT", "bert"),
+    "roberta": _pretrained("RoBERTa", "roberta"),
+    "t5": _pretrained("T5", "t5"),
+    "tod_bert": _pretrained("TOD-BERT", "tod-bert"),
+    "blender": _pretrained("Blender", "blender"),
+    "plato": _pretrained("PLATO", "plato"),
+    "encoder_mean": System(title="start, mean of tokens", baseline="encoder_mean", seeded=False),
+    "utterances_mean": System(title="start, averaged utterances", baseline="utterances_mean", seeded=False),
+    "utterances_cls": System(title="start, averaged start tokens", baseline="utterances_cls", seeded=False),
+    "whitening": System(title="start, whitened", baseline="whitening"),
+    "flow": System(title="start, by a flow (BERT-flow)", baseline="flow"),
+    "start": System(title="start", seeded=False),
+    "start_separators": System(title="start, with separators", seeded=False, as_the_paper=True),
+    "paper": System(
+        title="dial2vec, 200 dialogues of the paper's recipe",
+        published="dial2vec",
+        as_the_paper=True,
+        encoder=PAPER_ENCODER,
+        sample=PAPER_SAMPLES,
+        train=PAPER_TRAINING,
+        selection="last",
+        course=True,
+    ),
+    "default": System(title="default", train={}),
+    "student": System(title="student of the default", train={}, student=True),
+    "dse": _method("dse", title="DSE", version=2),
+    "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE", course=True, version=2),
+    "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}, similarity="dot", version=2),
+    "dialaug": _method(
+        "dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}, similarity="dot", version=3
+    ),
+    "intent_augmentation": _method("intent_augmentation", title="intent augmentation", version=2),
+}
+# Rows of the table of methods: the start, and all trainings from it.
+METHOD_ROWS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
+# Variants of DSE (Zhou et al. 2022, table 6), with a checkpoint after each epoch (figure 3), and what DialogueCSE is
+# compared with (Liu et al. 2021, section 5.2): computed only if they are named.
+VARIANTS: dict[str, System] = {
+    **{
+        f"dse_{pairs.replace('-', '_')}": _method(
+            "dse", title=f"DSE {pairs}, 5 epochs", block={"pairs": pairs, "epochs": 5}, course=True
+        )
+        for pairs in ("1-1", "2-1", "3-1", "123-1", "dropout", "dianli")
+    },
+    "masked_words": _method("dialoguecse", title="start, adapted by masked words", block={"guidance": "none"}),
+    "siamese_single": _method("dialoguecse", title="SiameseBERT-S", block={"guidance": "siamese_single"}),
+    "siamese_multi": _method("dialoguecse", title="SiameseBERT-M", block={"guidance": "siamese_multi"}),
+    "dialoguecse_attention": _method("dialoguecse", title="DialogueCSE, I1", block={"aggregation": "attention"}),
+}
+# The papers' own trainings, which take hours: computed only if they are named.
+WHOLE: dict[str, System] = {
+    "dial2vec_paper": _preset(
+        "dial2vec-paper", title="dial2vec, the paper's recipe", published="dial2vec", selection="dev_purity"
+    ),
+    "dse_paper": _preset("dse-paper", title="DSE, the paper's recipe"),
+    "dialoguecse_paper": _preset("dialoguecse-paper", title="DialogueCSE, the paper's recipe", published="DialogueCSE"),
+    "dialaug_paper": _preset("dialaug-paper", title="DialAug, the paper's recipe", similarity="dot"),
+    "intent_augmentation_paper": _preset("intent-augmentation-paper", title="intent augmentation, the paper's recipe"),
+}
+# Settings that dial2vec's paper leaves open, then turns, data, temperature and negatives of DialogueCSE (Liu et al.
+# 2021, figures 2 and 3, tables 3 and 4): setting -> block in params.yaml, and values other than the recipe's.
+ABLATIONS: dict[str, tuple[Literal["sample", "train", "dialoguecse"], tuple[Any, ...]]] = {
+    "negatives": ("sample", (1, 4, 19)),
+    "window": ("train", (1, 2, 5, None)),
+    "temperature": ("train", (0.05, 0.1, 0.5)),
+    "frozen_share": ("train", (0.0, 0.8)),
+    "keep_role": ("sample", ("first", "second")),
+    "passes": ("sample", (2,)),
+    "max_dialogues": ("train", (600,)),
+    "dialoguecse_context_turns": ("dialoguecse", (1, 2, 5)),
+    "dialoguecse_max_responses": ("dialoguecse", (500, 1000, 4000)),
+    "dialoguecse_temperature": ("dialoguecse", (0.05, 0.2, 0.5)),
+    "dialoguecse_negatives": ("dialoguecse", (1, 4, 19)),
+}
+
+
+# Poddar et al. 2022, table 2 (each augmentation with and without the contrast, "CL") and section 5.2 (Poly-encoder).
+AUGMENTATIONS = ("conmix", "truncation", "deletion", "reordering", "replacement")
+
+
+def _dialaug(title: str, *, poly: bool = False, **block: Any) -> System:
+    scoring: dict[str, Any] = {"scoring": "poly"} if poly else {}
+    return _method("dialaug", title=title, block=block | scoring, similarity="poly" if poly else "dot")
+
+
+# Further rows of the papers on augmentation; tables name them by --system.
+AUGMENTED: dict[str, System] = {
+    **{f"dialaug_{way}": _dialaug(f"DialAug ({way}) + CL", augmentation=way) for way in AUGMENTATIONS[1:]},
+    **{
+        f"dialaug_{way}_alone": _dialaug(f"DialAug ({way}), no CL", augmentation=way, contrast=0.0)
+        for way in AUGMENTATIONS
+    },
+    "poly_encoder": _dialaug("Poly-encoder", poly=True, augmentation="none"),
+    "dialaug_poly": _dialaug("Poly-encoder, DialAug (ConMix) + CL", poly=True, augmentation="conmix"),
+    "intent_augmentation_whole": _method(
+        "intent_augmentation",
+        title="intent augmentation, whole",
+        # Separators as in the paper, section 2.2; no translation models come with the install.
+        encoder={"input": "closed", "pooling": "separators"},
+        block={
+            "ways": ("insertion", "shuffling", "shortening", "lengthening"),
+            "stages": "clusters",
+            "masked_model": "corpus",
+            "temperature": None,
+        },
+    ),
+}
+
+
+def recipe_of(setting: str) -> str:
+    """Return the system of which an ablation changes one setting.
+
+    :param setting: key of `ABLATIONS`.
+    """
+    return "dialoguecse" if ABLATIONS[setting][0] == "dialoguecse" else "paper"
+
+
+def _ablated(setting: str, value: Any) -> System:
+    recipe, place = SYSTEMS[recipe_of(setting)], ABLATIONS[setting][0]
+    own = setting.removeprefix(f"{place}_")
+    part = "block" if place == "dialoguecse" else place
+    changed: dict[str, Any] = {part: {**(getattr(recipe, part) or {}), own: value}}
+    shown = f"{'DialogueCSE, ' if place == 'dialoguecse' else ''}{own} {'no limit' if value is None else value}"
+    return replace(recipe, title=shown, published="", **changed)
+
+
+def _key(setting: str, value: Any) -> str:
+    return f"{setting}_{'none' if value is None else value}"
+
+
+# All systems: rows of the tables, variants, the whole trainings, then ablations.
+TABLE_ROWS = SYSTEMS | VARIANTS | AUGMENTED | WHOLE
+ALL: dict[str, System] = TABLE_ROWS | {
+    _key(setting, value): _ablated(setting, value) for setting, (_, values) in ABLATIONS.items() for value in values
+}
+
+
+def ablated(setting: str) -> list[str]:
+    """Return the systems that differ from their recipe (`recipe_of`) in one setting.
+
+    :raises SettingsError: if the setting is not in `ABLATIONS`.
+    """
+    if setting not in ABLATIONS:
+        raise SettingsError(
+            f"there is no ablation of {setting!r}.{did_you_mean(setting, ABLATIONS)} Valid: {', '.join(ABLATIONS)}."
+        )
+    return [_key(setting, value) for value in ABLATIONS[setting][1]]
+
+
+def system_of(name: str) -> System:
+    """Return a system by its name, such as "lda", or "start@bert" for a row from another encoder than the settings'.
+
+    :raises SettingsError: if there is no such system.
+    """
+    system, _, encoder = name.partition("@")
+    if system not in ALL:
+        raise SettingsError(f"there is no system {name!r}.{did_you_mean(system, ALL)} Valid: {', '.join(ALL)}.")
+    row = ALL[system]
+    if not encoder:
+        return row
+    # Only the rows of encoders as they are, and dial2vec from PLATO, have published figures.
+    published = row.published if encoder == "plato" else ""
+    if row.baseline == "encoder_mean":
+        published = next((known.published for known in SYSTEMS.values() if known.encoder.get("name") == encoder), "")
+    title = f"{row.title}, from {Path(encoder).name}"
+    return replace(row, title=title, published=published, encoder={**row.encoder, "name": encoder})
+
+
+def teacher_of(name: str) -> str:
+    """Return the system that trains the teacher of a student; any other system's own name."""
+    system, at, encoder = name.partition("@")
+    return f"default{at}{encoder}" if ALL[system].student else name
+
+
+def is_system(name: str) -> bool:
+    """Return whether `system_of` knows a name."""
+    return name.partition("@")[0] in ALL
+
+
+def is_table_row(name: str) -> bool:
+    """Return whether a system is a row of the tables, not an ablation."""
+    return name.partition("@")[0] in TABLE_ROWS
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return each name once, in the order of the tables; the same row from several encoders one after the other."""
+    places = {name: place for place, name in enumerate(ALL)}
+    return sorted(dict.fromkeys(names), key=lambda name: (places[name.partition("@")[0]], name))
+
+
+def from_encoders(systems: Iterable[str], encoders: Sequence[str], *, own: str) -> list[str]:
+    """Return the systems from every encoder; those that need none, or have their own, once.
+
+    :param systems: keys of `ALL`.
+    :param encoders: names or folders of encoders; empty leaves the systems as they are.
+    :param own: encoder of the settings, whose rows have no "@".
+    :raises SettingsError: if a system is unknown.
+    """
+    names = []
+    for system in systems:
+        if not encoders or not system_of(system).from_start:
+            names.append(system)
+        else:
+            names += [system if encoder == own else f"{system}@{encoder}" for encoder in encoders]
+    return names

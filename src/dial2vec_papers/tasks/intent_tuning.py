@@ -1,0 +1,129 @@
+"""Intents by fine-tuning: the encoder and a linear layer learn the intents from a few sentences each."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from dial2vec.draws import lot, stream
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.tokens import TokenSequence
+from dial2vec.training.auxiliary import seeded
+from dial2vec_papers.tasks.fine_tuning import (
+    TuningRecipe,
+    classifier,
+    fine_tune,
+    pooled_rows,
+    tuned_vectors,
+    weights_kept,
+)
+from dial2vec_papers.tasks.intents import IntentSet, Sentences
+from dial2vec_papers.tasks.kept_runs import Figures, KeptRuns, Runs, require_shots
+from dial2vec_papers.tasks.prototypes import DRAWS, SHOTS, intent_codes, require_sentences
+from dial2vec_papers.tasks.records import TaskResult, library_versions
+
+# Zhou et al. 2022, appendices B and C; patience and checks are the code's, which shares the 16 out over two GPUs.
+INTENT_RECIPE = TuningRecipe(
+    epochs=50, batch_size=16, learning_rate=3e-5, max_length=64, dropout=0.1, patience=5, check_every=10
+)
+
+
+def fine_tune_intents(
+    encoder: DialogueEncoder,
+    data: IntentSet,
+    *,
+    shots: Sequence[int] = SHOTS,
+    draws: int = DRAWS,
+    recipe: TuningRecipe = INTENT_RECIPE,
+    kept: KeptRuns | None = None,
+    seed: int,
+) -> TaskResult:
+    """Fine-tune on k sentences of each intent, and classify the in-scope test sentences.
+
+    Another k sentences of each intent are for early stopping by accuracy; an intent with fewer than 2 k sentences gives
+    each part half of them, the first part one more. Figure "accuracy_1_shot", and so on for each k: share of the test
+    sentences whose intent is found, mean and standard deviation over the draws, in points, in [0, 100], higher is
+    better. The encoder has its weights back afterwards. Source: Zhou et al. 2022 (DSE), appendices B and C; the numbers
+    of shots and draws are those of the paper's code.
+
+    :param encoder: encoder to fine-tune: the mean of its tokens (with pooling "cls" the first), without its head.
+    :param shots: numbers of sentences per intent, each a k.
+    :param draws: number of seeded draws of sentences.
+    :param kept: runs of before.
+    :raises Dial2vecError: if `shots` or `draws` are not positive.
+    :raises CorpusError: if there are no training or no test sentences.
+    """
+    require_shots(shots, draws)
+    require_sentences(data.train.texts, f"{data.name} has no training sentences")
+    require_sentences(data.test.texts, f"{data.name} has no test sentences")
+    start = time.perf_counter()
+    texts = [*data.train.texts, *data.train.labels, *data.test.texts, *data.test.labels]
+    runs = Runs(encoder, {"task": "intent_fine_tuning", "seed": seed}, kept or KeptRuns())
+    run = partial(_run, encoder, data, recipe=recipe, seed=seed)
+    figures, spread = runs.over_shots(shots, draws, run, recipe=recipe, texts=texts)
+    return TaskResult(
+        task="intent_fine_tuning",
+        data=data.name,
+        n=len(data.test.texts),
+        figures=figures,
+        spread=spread,
+        seconds=time.perf_counter() - start,
+        versions=library_versions("torch", "transformers"),
+        settings={"draws": draws, "seed": seed, "epochs": recipe.epochs},
+    )
+
+
+def _run(
+    encoder: DialogueEncoder, data: IntentSet, shots: int, draw: int, *, recipe: TuningRecipe, seed: int
+) -> Figures:
+    intents = sorted(set(data.train.labels))
+    train, validation = draw_halves(data.train, shots=shots, seed=seed, draw=draw)
+    parts = {"train": train, "validation": validation, "test": data.test}
+    read = {name: utterance_sequences(encoder, part.texts, recipe.max_length) for name, part in parts.items()}
+    codes = {
+        name: torch.from_numpy(intent_codes(part.labels, intents)).to(encoder.device) for name, part in parts.items()
+    }
+    own_seed = lot(seed, "intents", draw, shots) % 2**32
+    make = partial(classifier, encoder.dimension, len(intents), dropout=recipe.dropout)
+    head = seeded(make, seed=own_seed).to(encoder.device)
+
+    def loss_of(batch: np.ndarray) -> torch.Tensor:
+        rows = pooled_rows(encoder, [read["train"][place] for place in batch])
+        return functional.cross_entropy(head(rows), codes["train"][torch.from_numpy(batch).to(encoder.device)])
+
+    def accuracy(part: str) -> float:
+        if not read[part]:
+            return 0.0
+        predicted = head(tuned_vectors(encoder, read[part])).argmax(1)
+        return float((predicted == codes[part]).double().mean())
+
+    with weights_kept(encoder):
+        fine_tune(
+            encoder, head, loss_of, partial(accuracy, "validation"), n=len(train.texts), recipe=recipe, seed=own_seed
+        )
+        with torch.no_grad():
+            return {"accuracy": accuracy("test")}
+
+
+def draw_halves(train: Sentences, *, shots: int, seed: int, draw: int) -> tuple[Sentences, Sentences]:
+    """Draw up to `shots` sentences of each intent to train on, and as many others for early stopping."""
+    members = defaultdict(list)
+    for text, intent in sorted(zip(train.texts, train.labels, strict=True)):
+        members[intent].append(text)
+    halves: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+    for intent, texts in members.items():
+        order = stream(seed, "halves", draw, intent).permutation(len(texts))[: 2 * shots]
+        for place, row in enumerate(order):
+            halves[place >= len(order) - len(order) // 2].append((texts[row], intent))
+    return Sentences.of(halves[0]), Sentences.of(halves[1])
+
+
+def utterance_sequences(encoder: DialogueEncoder, texts: Sequence[str], max_length: int) -> list[TokenSequence]:
+    """Tokenise utterances, each cut to `max_length` tokens."""
+    return encoder.tokens.contexts([[text] for text in texts], max_length=max_length)

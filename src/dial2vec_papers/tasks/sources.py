@@ -1,0 +1,159 @@
+"""Data of the tasks, checked before anything is loaded, fitted or encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from conversations.dialogue import read_dialogues
+from dial2vec.errors import Dial2vecError, did_you_mean
+from dial2vec.pipeline.artifacts import require_split
+from dial2vec_papers.tasks.actions import read_actions
+from dial2vec_papers.tasks.inference import read_inferences
+from dial2vec_papers.tasks.intents import INTENT_SETS, IntentSet, read_intents
+from dial2vec_papers.tasks.response_selection import draw_queries
+from dial2vec_papers.tasks.semantic_retrieval import read_candidate_lists
+from dial2vec_papers.tasks.sentence_pairs import read_sentence_pairs
+
+AnswerLoss = Literal["simclr", "release"]
+# Task -> options of the shell command that give it data, any of them.
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "intents": ("--intents",),
+    "out_of_scope": ("--intents",),
+    "retrieval": ("--intents", "--candidates"),
+    "sentence_pairs": ("--pairs",),
+    "inference": ("--inferences",),
+    "response_selection": ("--corpus",),
+    "single_utterances": ("--corpus",),
+    "robustness": ("--corpus",),
+    "fine_tuning": ("--intents",),
+    "answers": ("--corpus",),
+    "actions": ("--actions",),
+}
+# They train an encoder once per draw of their examples, which takes minutes to hours; run only if they are named.
+TRAINING = ("fine_tuning", "answers", "actions")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Data of the tasks, and settings that are not the task's own; a task without data is not run.
+
+    :param intents: folder or zip of the intent sets.
+    :param dialogues: pairs of a name and a JSON Lines file of dialogues.
+    :param training: name of dialogues -> JSON Lines files of dialogues to train on and to stop early by.
+    :param pairs: file of `score, sentence, sentence`, separated by tabs.
+    :param candidates: file in the format of DialogueCSE's select.txt.
+    :param inferences: file of sentences with what follows and what contradicts, as `inference.read_inferences` reads.
+    :param actions: folder or zip of a corpus with actions, as `actions.read_actions` reads it.
+    :param limit: largest number of queries of response selection and retrieval, and of turns whose actions are
+        predicted; None means all.
+    :param shots: numbers of examples of the tasks that train; empty means those of the paper.
+    :param draws: number of draws of these examples; None means that of the paper's code.
+    :param loss: loss of the task "answers", "simclr" or "release".
+    :param runs: JSON Lines file of the runs of the tasks that train, read and added to; None keeps none.
+    """
+
+    intents: Path | None = None
+    dialogues: tuple[tuple[str, Path], ...] = ()
+    training: Mapping[str, tuple[Path, Path]] = field(default_factory=dict)
+    pairs: Path | None = None
+    candidates: Path | None = None
+    inferences: Path | None = None
+    actions: Path | None = None
+    limit: int | None = 1000
+    shots: tuple[int, ...] = ()
+    draws: int | None = None
+    loss: AnswerLoss = "simclr"
+    runs: Path | None = None
+
+    def intent_sets(self) -> Iterator[IntentSet]:
+        """Read the four intent sets, if there are any."""
+        if self.intents:
+            for name in INTENT_SETS:
+                yield read_intents(name, self.intents)
+
+    def given(self) -> set[str]:
+        """Return the options of the shell command that give this data."""
+        by_option = {
+            "--intents": self.intents,
+            "--corpus": self.dialogues,
+            "--pairs": self.pairs,
+            "--candidates": self.candidates,
+            "--inferences": self.inferences,
+            "--actions": self.actions,
+        }
+        return {option for option, value in by_option.items() if value}
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise if a task name is unknown.
+
+    :raises Dial2vecError: if so.
+    """
+    for name in names:
+        if name not in OPTIONS:
+            raise Dial2vecError(f"there is no task {name!r}.{did_you_mean(name, OPTIONS)} Valid: {', '.join(OPTIONS)}.")
+
+
+def tasks_with_data(names: Sequence[str], sources: Sources) -> list[str]:
+    """Return the tasks to run: the named tasks, or all that have data and do not train.
+
+    :raises Dial2vecError: if a named task is unknown or has no data, or no task has data.
+    """
+    check_names(names)
+    given = sources.given()
+    without = [name for name in names if not given & set(OPTIONS[name])]
+    if without:
+        needed = " or ".join(OPTIONS[without[0]])
+        raise Dial2vecError(
+            f"there is no data for the task {without[0]!r}; expected {needed}. Give it, or leave the task out of "
+            "--tasks."
+        )
+    if not given:
+        options = list(dict.fromkeys(option for some in OPTIONS.values() for option in some))
+        raise Dial2vecError(f"there is no data for any task. Give {', '.join(options[:-1])} or {options[-1]}.")
+    tasks = [name for name in names or OPTIONS if given & set(OPTIONS[name]) and (names or name not in TRAINING)]
+    if not tasks:
+        raise Dial2vecError(
+            f"found data for {', '.join(sorted(given))} only; the tasks with it train, and are run if they are named. "
+            f"Name some of {', '.join(TRAINING)} in --tasks."
+        )
+    return tasks
+
+
+def check_sources(names: Sequence[str], sources: Sources, *, negatives: int, seed: int) -> None:
+    """Read all data and draw the queries, so that no task fails after hours of others.
+
+    :param names: names of tasks, as for `tasks_with_data`.
+    :param negatives: largest number of negatives of an answer.
+    :raises Dial2vecError: if a task is unknown or has no data.
+    :raises CorpusError: if data is missing, damaged or too small.
+    """
+    tasks = tasks_with_data(names, sources)
+    needed = sources.given() & {option for name in tasks for option in OPTIONS[name]}
+    if "--intents" in needed:
+        check_intents(sources)
+    if sources.pairs and "--pairs" in needed:
+        read_sentence_pairs(sources.pairs)
+    if sources.candidates and "--candidates" in needed:
+        read_candidate_lists(sources.candidates)
+    if sources.inferences and "--inferences" in needed:
+        read_inferences(sources.inferences)
+    if sources.actions and "--actions" in needed:
+        read_actions(sources.actions)
+    for name, path in sources.dialogues if "--corpus" in needed else ():
+        require_split(name, path)
+        draw_queries(read_dialogues(path), negatives=negatives, limit=sources.limit, seed=seed, data=name)
+        for part in sources.training[name] if "answers" in tasks else ():
+            require_split(name, part)
+
+
+def check_intents(sources: Sources) -> None:
+    """Read the intent sets.
+
+    :raises CorpusError: if a set cannot be read.
+    """
+    for _ in sources.intent_sets():
+        pass

@@ -1,0 +1,73 @@
+"""Records read by a recipe."""
+
+from __future__ import annotations
+
+import pytest
+
+from conversations.by_recipe.recipe import recipe_from
+from conversations.by_recipe.recipe_records import RecordReader
+from conversations.by_recipe.recognising import recipe_of_records
+from conversations.formats.records import Record
+
+
+def _read(recipe, *records):
+    reader = RecordReader(recipe, name="export")
+    return [record.values for record in reader.read(Record(n, values) for n, values in enumerate(records, start=1))]
+
+
+def test_rows_that_answer_each_other_are_one_dialogue():
+    recipe = recipe_from("title: x\nsource: y\nspeaker: who\ntext: text\nbranch: {id: id, parent: to}", "x", where="x")
+    rows = [("3", "2"), ("2", "1"), ("1", ""), ("4", "2"), ("8", "7"), ("9", "7"), ("5", "6"), ("6", "5")]
+    read = _read(recipe, *({"id": name, "to": parent, "who": "a", "text": "b"} for name, parent in rows))
+    ids = [values["id"] for values in read]
+    assert ids[:6] == ["1", "1", "1", "1", "7", "7"]
+    assert ids[6] == ids[7]
+
+
+def test_lines_in_a_cell_of_html_are_read_without_tags():
+    recipe = recipe_from(
+        "title: x\nsource: y\nhas: [body]\nturns: body\nhtml: true\nlines: {turn: '^(?P<speaker>\\w+): (?P<text>.*)$'}",
+        "x",
+        where="x",
+    )
+    [values] = _read(recipe, {"body": "<p>Ann: 1 &lt; 2</p>Bo: yes<br>"})
+    assert [(turn["speaker"], turn["text"]) for turn in values["turns"]] == [("Ann", "1 < 2"), ("Bo", "yes")]
+
+
+@pytest.mark.parametrize("inside", [lambda rows: rows, lambda rows: {"data": rows, "count": 1}])
+def test_rows_inside_records_are_recognised(inside):
+    row = {"author_id": 1, "public": True, "html_body": "<p>Hi</p>", "body": "Hi", "created_at": "2024-03-05T10:00:00Z"}
+    ticket = {"id": 7, "messages of it": inside([row])}
+    recipe = recipe_of_records([ticket, ticket])
+    assert recipe
+    assert recipe.name == "zendesk_comments"
+    [values] = _read(recipe, ticket)
+    assert values["id"] == "7"
+    assert [turn["text"] for turn in values["turns"]] == ["Hi"]
+
+
+def test_rows_without_an_id_are_the_dialogue_of_the_file():
+    recipe = recipe_from("title: x\nsource: y\nid: id\nspeaker: who\ntext: text", "x", where="x")
+    assert [values["id"] for values in _read(recipe, {"who": "a", "text": "b"}, {"who": "a", "text": "c"})] == [
+        "export",
+        "export",
+    ]
+    assert [values["id"] for values in _read(recipe, {"id": 1, "who": "a", "text": "b"}, {"who": "a"})] == ["1", ""]
+
+
+def test_history_that_parts_repeat_and_records_without_a_dialogue_are_counted():
+    text = (
+        "title: x\nsource: y\nid: id\nturns: log\nspeaker: who\ntext: text\ndate: at\nparts: true\nskip: kind == 'set'"
+    )
+    reader = RecordReader(recipe_from(text, "x", where="x"), name="export")
+    turns = [{"who": who, "text": said} for who, said in (("a", "Hi"), ("b", "Yes?"), ("a", "Bye"))]
+    rows = [
+        {"id": 1, "at": "2024-03-05", "log": turns[:2]},
+        {"id": 1, "at": "2024-03-06", "log": turns},
+        {"kind": "set"},
+    ]
+    read = [
+        record.values["text"] for record in reader.read(Record(n, values) for n, values in enumerate(rows, start=1))
+    ]
+    assert read == ["Hi", "Yes?", "Bye"]
+    assert (reader.repeated, reader.skipped) == (2, 1)

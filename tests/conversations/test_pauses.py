@@ -1,0 +1,122 @@
+"""Fragments that are one turn, and chats of months that are cut where nobody wrote."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conversations.pauses import ENDLESS, UNTIMED, Row, parts_of, turns_of
+from conversations.values.times import ClockReading
+from tests.conversations.exports import imported
+
+SAID = [
+    ("2024-03-25T09:00:00", "Ann", "Morning"),
+    ("2024-03-25T09:01:00", "Bo", "Hi"),
+    ("2024-03-25T21:00:00", "Bo", "Dinner?"),
+    ("2024-03-25T21:00:40", "Ann", "Yes"),
+    ("2024-03-29T08:00:00", "Cy", "Hello all"),
+    ("2024-03-29T08:01:00", "Ann", "Hello"),
+]
+CUT = {
+    "chat-2024-03-25": ["Morning", "Hi"],
+    "chat-2024-03-25-2": ["Dinner?", "Yes"],
+    "chat-2024-03-29": ["Hello all", "Hello"],
+}
+
+
+def telegram() -> str:
+    messages = [
+        {"id": at, "type": "message", "date": time, "from": name, "from_id": f"user{name}", "text": text}
+        for at, (time, name, text) in enumerate(SAID, start=1)
+    ]
+    return json.dumps({"name": "Home", "type": "private_group", "id": "chat", "messages": messages})
+
+
+def whatsapp() -> str:
+    days = ((f"{time[8:10]}/{time[5:7]}/{time[:4]}, {time[11:]}", name, text) for time, name, text in SAID)
+    return "".join(f"[{time}] {name}: {text}\n" for time, name, text in days)
+
+
+FORMS = {
+    "chat.csv": "time,user,text\n" + "".join(f"{time},{name},{text}\n" for time, name, text in SAID),
+    "chat.txt": "".join(f"{time.replace('T', ' ')} {name}: {text}\n" for time, name, text in SAID),
+    "chat.json": telegram(),
+    "_chat/chat.txt": whatsapp(),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_chat_is_cut_where_nobody_wrote(tmp_path, name):
+    result = imported(tmp_path, name, FORMS[name], pause=6.0)
+    assert {item.dialogue_id: [turn.text for turn in item.turns] for item in result.dialogues} == CUT
+    dates = [item.date[:16] for item in result.dialogues]
+    assert dates == ["2024-03-25T09:00", "2024-03-25T21:00", "2024-03-29T08:00"]
+    [whole] = imported(tmp_path, name, FORMS[name]).dialogues
+    assert (whole.dialogue_id, len(whole.turns)) == ("chat", len(SAID))
+    assert len(imported(tmp_path, name, FORMS[name], pause=24.0).dialogues) == 2
+
+
+def test_a_transcript_in_a_cell_is_cut_too(tmp_path):
+    content = json.dumps({"id": "chat", "transcript": FORMS["chat.txt"]})
+    assert [item.dialogue_id for item in imported(tmp_path, "e.jsonl", content, pause=6.0).dialogues] == list(CUT)
+
+
+def test_fragments_of_a_plain_transcript_are_joined(tmp_path):
+    lines = ["2024-03-25 09:00 Ann: I lost", "2024-03-25 09:00 Ann: my card", "2024-03-25 09:30 Ann: Hello?"]
+    [dialogue] = imported(tmp_path, "chat.txt", "\n".join([*lines, "2024-03-25 09:31 Bo: Hi"]), join=60.0).dialogues
+    assert [turn.text for turn in dialogue.turns] == ["I lost my card", "Hello?", "Hi"]
+
+
+@pytest.mark.parametrize("options", [{"pause": 6.0}, {"join": 5.0}])
+def test_a_chat_without_times_stays_whole_and_a_note_says_so(tmp_path, options):
+    result = imported(tmp_path, "chat.txt", "Ann: Morning\nBo: Hi\n", **options)
+    assert len(result.dialogues) == 1
+    assert UNTIMED in result.notes
+
+
+def test_a_chat_of_months_is_noticed(tmp_path):
+    def chat(days):
+        lines = (f"2024-{1 + at % days // 28:02}-{1 + at % 28:02} 10:00 A{at % 2}: word {at}" for at in range(1000))
+        return "\n".join(sorted(lines))
+
+    assert ENDLESS in imported(tmp_path, "a.txt", chat(90)).notes
+    assert ENDLESS not in imported(tmp_path, "b.txt", chat(20)).notes
+    assert ENDLESS not in imported(tmp_path, "c.txt", chat(90), pause=8.0).notes
+
+
+def rows_at(times):
+    return [Row(at, "a", str(at), "" if time is None else str(time)) for at, time in enumerate(times)]
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(10**9, 10**9 + 10**6)), min_size=1, max_size=30), st.floats(0.1, 50))
+def test_parts_hold_every_row_once_in_order_and_none_pauses(times, hours):
+    rows, reading = rows_at(times), ClockReading()
+    parts = parts_of(rows, hours, reading)
+    assert [row for part in parts for row in part] == rows
+    for part in parts:
+        known = [int(row.time) for row in part if row.time]
+        assert all(after - before < hours * 3600 for before, after in pairwise(known))
+
+
+def test_without_a_limit_nothing_is_cut_or_joined():
+    rows = rows_at([10**9, 10**9, 2 * 10**9])
+    assert parts_of(rows, None, ClockReading()) == [rows]
+    assert len(turns_of(rows, None, ClockReading())) == 3
+
+
+def test_rows_that_a_recipe_keeps_in_their_order_are_cut_but_not_sorted(tmp_path):
+    # An answer that was made again has a later time than what follows it.
+    said = [("10:00", "Ana", "Rain?"), ("10:09", "Bo", "No."), ("10:05", "Ana", "Sure?"), ("20:00", "Bo", "Hm")]
+    rows = [
+        {"name": who, "is_user": who == "Ana", "send_date": f"2024-03-25T{time}:00Z", "mes": text}
+        for time, who, text in said
+    ]
+    content = "".join(json.dumps(row) + "\n" for row in rows)
+    [whole] = imported(tmp_path, "chat.jsonl", content).dialogues
+    assert [turn.text for turn in whole.turns] == ["Rain?", "No.", "Sure?", "Hm"]
+    parts = imported(tmp_path, "chat.jsonl", content, pause=6.0).dialogues
+    assert [len(part.turns) for part in parts] == [3, 1]

@@ -1,0 +1,124 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dial2vec.errors import Dial2vecError
+from dial2vec_papers.tasks.encoding import Spoken
+from dial2vec_papers.tasks.response_selection import select_responses
+from dial2vec_papers.tasks.robustness import select_responses_perturbed
+from tests.papers.tasks.fakes import Hashed, Known, context, reading
+from tests.papers.tasks.test_response_selection import corpus, dialogue
+
+
+def shuffled(turns, rng):
+    rng.shuffle(turns)
+    return turns
+
+
+def last(turns, _):
+    return turns[-1:]
+
+
+def unchanged(turns, _):
+    return turns
+
+
+def test_a_perturbation_that_changes_nothing_costs_nothing_and_is_not_encoded_again():
+    encode, plain = Hashed(), Hashed()
+    clean = select_responses(reading(plain), corpus(), data="toy", negatives=4, seed=1)
+    found = select_responses_perturbed(reading(encode), corpus(), {"none": unchanged}, data="toy", negatives=4, seed=1)
+    for name, figure in clean.figures.items():
+        assert found.figures[f"clean_{name}"] == found.figures[f"none_{name}"] == figure
+        assert found.figures[f"none_{name}_drop"] == 0
+    assert sorted(encode.asked) == sorted(plain.asked)
+    assert found.spread == {}
+    json.dumps(found.to_record())
+
+
+def test_a_drop_by_hand():
+    # Each answer is its question's vector; without the question, the context of the second dialogue points elsewhere.
+    encode = Known({"q1": [1, 0], "q2": [0, 1], "r1": [1, 0], "r2": [0, 1], "": [1, 0]})
+    dialogues = [dialogue("d1", "q1", "r1"), dialogue("d2", "q2", "r2")]
+    found = select_responses_perturbed(
+        reading(encode), dialogues, {"empty": lambda *_: []}, data="toy", negatives=1, top=(1,), seed=0
+    )
+    assert found.figures == {
+        **{"clean_recall_at_1": 100.0, "clean_mrr": 100.0},
+        **{"empty_recall_at_1": 50.0, "empty_recall_at_1_drop": 50.0, "empty_mrr": 75.0, "empty_mrr_drop": 25.0},
+    }
+    assert (found.task, found.n) == ("robustness", 2)
+
+
+def test_neither_order_nor_other_perturbations_change_a_perturbation():
+    alone = select_responses_perturbed(
+        reading(Hashed()), corpus(turns=9), {"shuffled": shuffled}, data="toy", negatives=4, seed=1
+    ).figures
+    among = select_responses_perturbed(
+        reading(Hashed()), corpus(turns=9)[::-1], {"last": last, "shuffled": shuffled}, data="toy", negatives=4, seed=1
+    ).figures
+    assert alone.items() <= among.items()
+
+
+def test_several_draws_have_a_mean_and_a_spread():
+    found = [
+        select_responses_perturbed(
+            reading(Hashed()), corpus(turns=9), {"shuffled": shuffled}, data="toy", negatives=4, draws=draws, seed=1
+        )
+        for draws in (1, 3)
+    ]
+    assert found[1].spread["shuffled_mrr"] > 0
+    assert found[0].figures["clean_mrr"] == found[1].figures["clean_mrr"]
+    assert found[1].figures["shuffled_mrr_drop"] == pytest.approx(
+        found[1].figures["clean_mrr"] - found[1].figures["shuffled_mrr"], abs=1e-3
+    )
+
+
+def test_a_perturbation_cannot_harm_the_clean_contexts():
+    def emptied(turns, _):
+        turns.clear()
+        return ["0.0"]
+
+    found = select_responses_perturbed(
+        reading(Hashed()), corpus(), {"emptied": emptied}, data="toy", negatives=4, seed=1
+    )
+    clean = select_responses(reading(Hashed()), corpus(), data="toy", negatives=4, seed=1)
+    assert found.figures["clean_mrr"] == clean.figures["mrr"]
+
+
+@pytest.mark.parametrize("perturb", [lambda turns, _: " ".join(turns), lambda turns, _: [len(turns)]])
+def test_what_is_no_list_of_texts_is_refused(perturb):
+    with pytest.raises(
+        Dial2vecError, match=r"the perturbation 'odd' gave .* for turn 2 of dialogue 'd0'; expected a list"
+    ):
+        select_responses_perturbed(reading(Hashed()), corpus(), {"odd": perturb}, data="toy", negatives=4, seed=1)
+
+
+@pytest.mark.parametrize(("perturbations", "draws"), [({}, 1), ({"clean": last}, 1), ({"last": last}, 0)])
+def test_no_perturbation_one_called_clean_or_no_draw_is_refused(perturbations, draws):
+    with pytest.raises(Dial2vecError, match="expected at least one of both, and none called 'clean'"):
+        select_responses_perturbed(reading(Hashed()), corpus(), perturbations, data="toy", draws=draws, seed=1)
+
+
+def test_the_generator_of_a_context_is_its_own():
+    drawn = []
+
+    def note(turns, rng):
+        drawn.append(int(rng.integers(10**12)))
+        return turns
+
+    select_responses_perturbed(
+        reading(Hashed()), corpus(), {"a": note, "b": note}, data="toy", negatives=4, draws=2, seed=1
+    )
+    assert len(set(drawn)) == len(drawn) == 4 * len(np.unique([d.dialogue_id for d in corpus()])) * 2
+
+
+def test_what_is_left_of_a_context_keeps_its_speakers():
+    read = []
+    reader = replace(reading(Hashed()), contexts=lambda found: read.extend(found) or reading(Hashed()).contexts(found))
+    ways = {"last": last, "longer": lambda turns, _: ["before", *turns], "empty": lambda *_: []}
+    select_responses_perturbed(reader, corpus(n=2), ways, data="toy", negatives=1, seed=1)
+    assert context("0.2") in read
+    assert (Spoken("before", 0), *context("0.0", "0.1", "0.2")) in read
+    assert context("") in read
