@@ -20,21 +20,25 @@ READY = (validate, prepare, sample)
 TO_THE_FIGURES = (*READY, train_encoder, select, evaluate)
 
 
-def write_calls(folder, n):
-    """Dialogues of three topics with words of their own, and a broken line."""
+def write_calls(folder, n, *, topics=3, first=0, seed=0, broken=0):
+    """Write dialogues of some topics, each with ten words of its own besides ten that all share, and broken lines.
+
+    The words are numbered from `first`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
+    words = np.arange(first, first + 10 * (topics + 1)).reshape(topics + 1, 10)
     lines = []
     for i in range(n):
-        words = np.arange(40).reshape(4, 10)[[i % 3, 3]].ravel()
-        turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(words, 3))} for t in range(5)]
-        lines.append(json.dumps({"dialogue_id": f"d{i}", "turns": turns, "labels": [f"topic{i % 3}"]}))
-    (folder / "calls.jsonl").write_text("\n".join([*lines, "{broken"]))
+        own = words[[i % topics, topics]].ravel()
+        turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(own, 3))} for t in range(5)]
+        lines.append(json.dumps({"dialogue_id": f"d{i}", "turns": turns, "labels": [f"topic{first + i % topics}"]}))
+    (folder / "calls.jsonl").write_text("\n".join([*lines, *["{broken"] * broken]))
 
 
 def make_project(folder, tiny_folder):
     """Make a project with 120 dialogues in corpus `calls`, 74 to train and 19 of dev: by the paper's method."""
-    write_calls(folder / "data" / "calls", 120)
+    write_calls(folder / "data" / "calls", 120, broken=1)
     params = {
         "corpora": ["calls"],
         "prepare": {"dev_share": 0.2, "test_share": 0.2},
@@ -59,7 +63,7 @@ def make_project(folder, tiny_folder):
 
 def enlarge(project):
     """Give it 300 dialogues, enough for the default method and the default choice."""
-    write_calls(project / "data" / "calls", 300)
+    write_calls(project / "data" / "calls", 300, broken=1)
     change(project, "train", method="neighbours", max_dialogues=40, batch_size=4)
     change(project, "select", selection="label_free", bootstraps=3)
 

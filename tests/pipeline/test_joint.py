@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
@@ -20,39 +19,20 @@ from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.validate import validate
-from tests.pipeline.projects import TO_THE_FIGURES, change, run
+from tests.pipeline.projects import TO_THE_FIGURES, change, make_project, run, write_calls
 
 NAME = "calls+chats"
 
 
-def write(folder: Path, n: int, *, first: int, broken: int = 0) -> None:
-    """Write n dialogues of two topics, drawn from words that depend on `first`, and broken lines."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(first)
-    lines = []
-    for i in range(n):
-        words = np.arange(first, first + 30).reshape(3, 10)[[i % 2, 2]].ravel()
-        turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(words, 3))} for t in range(5)]
-        lines.append(json.dumps({"dialogue_id": f"d{i}", "turns": turns, "labels": [f"topic{first}.{i % 2}"]}))
-    (folder / "export.jsonl").write_text("\n".join([*lines, *["{broken"] * broken]))
-
-
 @pytest.fixture
 def project(tmp_path: Path, tiny_folder: str) -> Path:
-    write(tmp_path / "data" / "calls", 80, first=0)
-    write(tmp_path / "data" / "chats", 40, first=50)
-    params = {
-        "corpora": ["calls", "chats", NAME],
-        "prepare": {"dev_share": 0.2, "test_share": 0.2},
-        "sample": {"negatives": 2},
-        "encoder": {"name": tiny_folder},
-        "train": {"method": "dial2vec", "max_dialogues": 10, "batch_size": 2, "checkpoint_steps": 3},
-        "select": {"selection": "last"},
-        "evaluate": {"kmeans_runs": 2},
-    }
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
-    (tmp_path / "dvc.yaml").touch()
-    return tmp_path
+    project = make_project(tmp_path, tiny_folder)
+    path = project / "params.yaml"
+    params = yaml.safe_load(path.read_text()) | {"corpora": ["calls", "chats", NAME]}
+    path.write_text(yaml.safe_dump(params))
+    write_calls(project / "data" / "calls", 80, topics=2)
+    write_calls(project / "data" / "chats", 40, topics=2, first=50, seed=50)
+    return project
 
 
 def splits(artifacts: Artifacts) -> dict[str, set[str]]:
@@ -95,11 +75,11 @@ def test_each_corpus_is_divided_as_alone(project: Path):
 
 def test_copies_between_corpora_leave_train_so_that_no_dialogue_is_trained_and_tested(project: Path):
     calls = splits(run(project, validate, prepare, corpus="calls")[0])
-    texts = (project / "data" / "calls" / "export.jsonl").read_text().splitlines()
+    texts = (project / "data" / "calls" / "calls.jsonl").read_text().splitlines()
     records = {record["dialogue_id"]: record for record in map(json.loads, texts)}
     # Copies of everything that is tested, under other ids, which fall into any split.
     copies = [records[name] | {"dialogue_id": f"copy-{name}"} for name in sorted(calls["test"])]
-    with (project / "data" / "chats" / "export.jsonl").open("a") as handle:
+    with (project / "data" / "chats" / "calls.jsonl").open("a") as handle:
         handle.writelines(f"\n{json.dumps(copy)}" for copy in copies)
     change(project, "validate", max_duplicate_share=1.0)
     artifacts, said = run(project, validate, prepare, corpus=NAME)
@@ -131,7 +111,7 @@ def test_shares_limit_the_training_dialogues_of_each_corpus_only(project: Path, 
 
 
 def test_too_many_broken_records_of_a_small_corpus_stop_the_run(project: Path):
-    write(project / "data" / "calls", 400, first=0)
-    write(project / "data" / "chats", 40, first=50, broken=6)
+    write_calls(project / "data" / "calls", 400, topics=2)
+    write_calls(project / "data" / "chats", 40, topics=2, first=50, seed=50, broken=6)
     with pytest.raises(ValidationError, match="6 of 46 records of chats are quarantined, the first because"):
         run(project, validate, corpus=NAME)
