@@ -24,6 +24,7 @@ from dial2vec.operation.pages import page_command, prefect_password
 from tests.collection.explorer.conftest import encoder as encoder
 from tests.collection.explorer.conftest import grow as grow
 from tests.collection.explorer.test_browser import addresses as addresses
+from tests.security.test_nights import answering
 from tests.test_accessibility import collection as collection
 from tests.test_accessibility import files as files
 
@@ -39,28 +40,10 @@ PATIENCE = 600
 SHOWN = "document.body && document.body.innerText.trim().length > 20"
 
 
-@contextmanager
-def recording_proxy() -> Iterator[tuple[str, list[str]]]:
-    """A proxy that answers nothing, and the hosts that it was asked for; it also hears workers of a page."""
-    hosts: list[str] = []
-    ended = threading.Event()
-
-    def serve() -> None:
-        while not ended.is_set():
-            connection, _ = listening.accept()
-            with connection:
-                asked = connection.recv(4096).split()
-                if len(asked) > 1:
-                    hosts.append(asked[1].decode().removeprefix("http://").partition("/")[0].partition(":")[0])
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        place = listening.getsockname()
-        serving = threading.Thread(target=serve, daemon=True)
-        serving.start()
-        yield f"127.0.0.1:{place[1]}", hosts
-        ended.set()
-        socket.create_connection(place).close()
-        serving.join()
+def hosts_of(requests: list[bytes]) -> set[str]:
+    """Return the hosts that a proxy was asked for."""
+    asked = (words[1].decode() for words in map(bytes.split, requests) if len(words) > 1)
+    return {address.removeprefix("http://").partition("/")[0].partition(":")[0] for address in asked}
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +77,10 @@ def servers(tmp_path_factory) -> Iterator[dict[str, tuple[str, Path]]]:
 
 
 @contextmanager
-def recording_browser(profile: Path) -> Iterator[tuple[Page, list[str]]]:
-    """A browser, and the hosts that it was asked for or asks by itself."""
-    with recording_proxy() as (proxy, hosts), browser(profile, f"--proxy-server={proxy}") as page:
-        yield page, hosts
+def recording_browser(profile: Path) -> Iterator[tuple[Page, list[bytes]]]:
+    """A browser, and what its proxy, which answers nothing, was asked; the proxy also hears workers of a page."""
+    with answering() as (proxy, requests), browser(profile, f"--proxy-server={proxy}") as page:
+        yield page, requests
 
 
 @pytest.fixture(scope="module")
@@ -117,18 +100,18 @@ def nothing_leaves(folder: Path, empty_page: str, *, patience: float = 30) -> It
 
     `patience`: seconds that the other has to ask what the first has asked.
     """
-    with recording_browser(folder / "empty") as (empty, browsers_own):
+    with recording_browser(folder / "empty") as (empty, by_itself):
         empty.open(empty_page)
-        with recording_browser(folder / "profile") as (page, hosts):
+        with recording_browser(folder / "profile") as (page, asked):
             yield page
             page.value("new Promise(done => setTimeout(done, 1000))")
             here = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:", "about:")
             assert [address for address in page.requests if not address.startswith(here)] == []
             assert page.requests
         deadline = time.monotonic() + patience
-        while not set(hosts) <= set(browsers_own) and time.monotonic() < deadline:
+        while not hosts_of(asked) <= hosts_of(by_itself) and time.monotonic() < deadline:
             time.sleep(0.1)
-    assert set(hosts) <= set(browsers_own)
+    assert hosts_of(asked) <= hosts_of(by_itself)
 
 
 def test_a_request_of_the_page_is_told_from_those_of_the_browser(empty_page, tmp_path):
@@ -147,14 +130,14 @@ def test_the_record_holds_what_a_page_and_its_workers_ask(tmp_path):
         "<script>fetch('http://analytics.example/page');"
         "new Worker(URL.createObjectURL(new Blob(['fetch(\"http://worker.example/\")'])))</script>"
     )
-    with recording_browser(tmp_path / "profile") as (page, hosts):
+    with recording_browser(tmp_path / "profile") as (page, asked):
         page.open(page_file.as_uri())
         wanted = {"analytics.example", "worker.example", "http://analytics.example/page"}
         deadline = time.monotonic() + 30
-        while not wanted <= {*hosts, *page.requests} and time.monotonic() < deadline:
+        while not wanted <= {*hosts_of(asked), *page.requests} and time.monotonic() < deadline:
             page.value("1")
             time.sleep(0.1)
-        assert wanted <= {*hosts, *page.requests}
+        assert wanted <= {*hosts_of(asked), *page.requests}
 
 
 def test_nothing_leaves_prefects_page(servers, empty_page, tmp_path):
