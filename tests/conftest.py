@@ -16,12 +16,16 @@ import sys  # noqa: E402
 from collections.abc import Callable, Generator, Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 from filelock import FileLock  # noqa: E402
 
 from conversations.dialogue import Dialogue, Turn  # noqa: E402
 from tests import services  # noqa: E402
 
+# On a busy machine any example can take longer than Hypothesis expects.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 WORDS = [f"w{i}" for i in range(40)]
 
 
