@@ -87,7 +87,7 @@ def layer_of(module: str) -> int:
 
 def test_the_first_look_shows_three_packages_and_few_entries_in_each():
     assert {path.name for path in SOURCE.iterdir() if path.is_dir() and "." not in path.name} == set(OURS)
-    for package, most in zip(OURS, (27, 23, 8), strict=True):
+    for package, most in zip(OURS, (28, 23, 8), strict=True):
         assert len([path for path in (SOURCE / package).iterdir() if path.name != "__pycache__"]) <= most
 
 

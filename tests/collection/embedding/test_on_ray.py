@@ -29,6 +29,8 @@ from dial2vec.errors import Dial2vecError
 from tests.collection.embedding.test_embed import transcripts
 
 ray = pytest.importorskip("ray")
+
+pytestmark = pytest.mark.services("ray")
 DRIVER = """
 import sys
 from pathlib import Path
