@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from .page import Script
 from .test_browser import PHONE, shown
 from .test_browser import addresses as addresses
-from .test_browser import chromium as chromium
 from .test_browser import page as page
 
 in_chromium = pytest.mark.services("chromium")
