@@ -7,7 +7,7 @@ UV := .uv/bin/uv
 # what a lock names is installed.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation
 
-.PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs wheel lint types audit sbom clean
+.PHONY: help run test test-all install retrain schedule tables mlflow prefect faults bench bench-quick docs wheel lint types audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -46,10 +46,15 @@ install: .venv/installed  ## install into .venv; the other targets do this autom
 run: .venv/installed  ## train, evaluate and register a model on the corpora of params.yaml
 	@$(BIN)/dial2vec run
 
-# All tests of a file run in one process and share fixtures, the long files first (tests/conftest.py), which pytest-xdist
-# would reorder; one thread per process, as more would compete for cores.
-test: .venv/installed  ## run the tests, on every core
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+# All tests of a file run in one process and share fixtures, those with services first (tests/conftest.py), which
+# pytest-xdist would reorder; one thread per process, as more would compete for cores.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+test: .venv/installed  ## run the tests that start no service such as DVC or a browser, on every core
+	@$(PYTEST) -m "not services"
+
+test-all: .venv/installed  ## run all tests, on every core; CI and whoever releases do
+	@$(PYTEST)
 
 retrain: .venv/installed  ## run and promote, as a Prefect flow
 	@$(BIN)/python flows/retrain.py

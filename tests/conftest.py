@@ -11,41 +11,40 @@ import gc  # noqa: E402
 # Until all test files are imported (pytest_collection_finish): a third of the time of their imports.
 gc.disable()
 
+import os  # noqa: E402
 import sys  # noqa: E402
-from collections.abc import Callable, Iterator  # noqa: E402
+from collections.abc import Callable, Generator, Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
+from filelock import FileLock  # noqa: E402
 
 from conversations.dialogue import Dialogue, Turn  # noqa: E402
+from tests import services  # noqa: E402
 
+# On a busy machine any example can take longer than Hypothesis expects.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 WORDS = [f"w{i}" for i in range(40)]
-# Files of 20 s and more, begun first: else one process has such a file left when the others have ended.
-LONG = (
-    "pipeline/test_dvc.py",
-    "collection/embedding/test_on_ray.py",
-    "pipeline/test_joint_dvc.py",
-    "pipeline/test_stages.py",
-    "research/tables/test_grid.py",
-    "pipeline/test_train.py",
-    "training/test_loop.py",
-    "test_notebooks.py",
-    "training/test_processes.py",
-    "test_docs.py",
-    "pipeline/test_dvc_commands.py",
-    "registry/stored/test_writers.py",
-    "data/workers/test_cluster.py",
-    "collection/search/test_in_parts.py",
-    "operation/test_old_runs.py",
-    "test_accessibility.py",
-    "security/test_nothing_leaves.py",
-    "security/test_other_origin.py",
-)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = {Path(__file__).parent / name: at for at, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    """Begin with the files that start services, the long ones: else one process has such a file left at the end."""
+    long = {item.path for item in items if item.get_closest_marker("services")}
+    items.sort(key=lambda item: item.path not in long)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with services.only(services.services_of(item)):
+        return (yield)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for service in services.services_of(item):
+        if not services.is_installed(service):
+            pytest.skip(f"no {service} here")
 
 
 def pytest_collection_finish() -> None:
@@ -94,6 +93,25 @@ def make_dialogue(dialogue_id: str, *lines: str, labels: tuple[str, ...] = ()) -
 @pytest.fixture
 def dialogue() -> Callable[..., Dialogue]:
     return make_dialogue
+
+
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Return a folder that one process of the session makes; the others wait for it. Tests copy it, or only read it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        with FileLock(shared / f"{name}.lock"):
+            if not (shared / f"{name}.made").exists():
+                make(shared / name)
+                (shared / f"{name}.made").touch()
+        return shared / name
+
+    return made
 
 
 @pytest.fixture(scope="session")

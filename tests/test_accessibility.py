@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from accessibility import axe_findings, keyboard_findings, overhang, sideways
-from browser import CHROMIUM, DESKTOP, PHONE, Page
+from browser import DESKTOP, PHONE, Page
 from conversations.dialogue import Origin, Quarantined
 from dial2vec.cli import main
 from dial2vec.collection.clustering.clustering import cluster
@@ -24,7 +24,7 @@ from tests.data.validation.test_validation_page import good
 from tests.data.validation.test_validation_page import page as validation_page
 from tests.evaluation.report.test_report import make_report
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the pages in")
+pytestmark = pytest.mark.services("chromium")
 SCREENS = {"desktop": (DESKTOP, False), "phone": (PHONE, True)}
 QUESTION = "w21 w22"
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import click
 import pytest
 
-from browser import CHROMIUM, browser
 from dial2vec.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -109,6 +108,7 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.services("mkdocs")
 def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_no_network(site):
     assert (site / "curves.html").is_file()
     for page in site.glob("*.html"):
@@ -119,10 +119,6 @@ def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_
             if path and "//" not in path and not path.startswith(("mailto:", "/")):
                 assert (page.parent / path).exists(), f"{page.name}: {link}"
 
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the manual in")
-def test_the_search_of_the_manual_works_from_the_disk_and_nothing_asks_the_network(site):
-    with browser() as page:
         for name in ("index", "look", "reference", "log", "curves"):
             page.open((site / f"{name}.html").as_uri())
             page.until("document.readyState === 'complete'")

@@ -19,7 +19,7 @@ import numpy as np
 
 from conversations.files import atomic_path
 from dial2vec.data.stats import PUBLISHED
-from dial2vec.evaluation.report.pictures import COLOURS
+from dial2vec.evaluation.geometry import COLOURS
 from dial2vec_papers.tables.charts import draw_methods, draw_results
 from scratch import ROOT
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 from tqdm.auto import tqdm
@@ -35,6 +35,15 @@ def bar_of(unit: str) -> tqdm[Any]:
 
 def _options(unit: str) -> dict[str, Any]:
     return {"unit": f" {unit}", "disable": None, "leave": False, "delay": DELAY}
+
+
+def bar_to(total: int | None, doing: str, *, unit: str = "it", shown: bool = True) -> AbstractContextManager[tqdm[Any]]:
+    """Return a bar that moves until `total` is reached and is then removed.
+
+    :param total: number that the updates sum to; None if it is not known.
+    :param shown: False for no bar even on a terminal.
+    """
+    return moving(tqdm(total=total, desc=doing, unit=unit, disable=None if shown else True, leave=False))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # Thai, Lao, Burmese, Khmer, kana and Chinese characters: scripts without blanks between words.
 UNSPACED = (
@@ -15,6 +16,22 @@ def printable(text: str, width: int | None = None) -> str:
     """Return a text on one line of at most `width` characters, without control characters."""
     shown = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return shown if width is None or len(shown) <= width else f"{shown[: width - 3]}..."
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text of at most `most` characters; one that is cut ends in "…"."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"."""
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Return a number as printed, with a minus sign."""
+    # Adding 0.0 turns a rounded -0.0 into 0.0.
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def without_halves(text: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from conversations.vocabulary import by_word, listed, word_lists, word_set
+from conversations.vocabulary import by_word, word_list, word_lists, word_set
 
 
 def test_parts_count_as_one_list_and_every_word_is_a_text():
     assert {"agent", "kundin", "客服"} <= word_set("speakers", "roles")
-    assert listed("speech", "no")[:5] == ("false", "0", "no", "n", "f")
+    assert word_list("speech", "no")[:5] == ("false", "0", "no", "n", "f")
     assert by_word("translations")["gespräch"] == "conversation"
 
 

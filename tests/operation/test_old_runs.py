@@ -3,7 +3,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from dial2vec.operation.old_runs import remove_old_runs
+
+pytestmark = pytest.mark.services("prefect")
 
 # In a process of its own: Prefect reads its environment while it is imported.
 PRUNING = """
@@ -16,6 +20,8 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL
 from prefect.testing.utilities import prefect_test_harness
+import pytest
+
 from dial2vec.operation.old_runs import remove_old_runs
 
 @flow

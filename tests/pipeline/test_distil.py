@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -24,33 +23,18 @@ from dial2vec.pipeline import distil as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.distil import distil
 from dial2vec.pipeline.evaluate import evaluate
-from dial2vec.pipeline.prepare import prepare
-from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import select
-from dial2vec.pipeline.train import train_encoder
-from dial2vec.pipeline.validate import validate
 from dial2vec.training.distillation import fitting
 from dial2vec.training.distillation.teachers import FileTeacher
-from tests.pipeline.test_stages import change, enlarge, make_project, run
+from tests.pipeline.projects import change, run
 from tests.students import save_student
-
-READY = (validate, prepare, sample, train_encoder, select)
-
-
-@pytest.fixture(scope="module")
-def selected_once(tmp_path_factory, tiny_folder):
-    """The larger project after stage select, with a distillation of two epochs."""
-    folder = make_project(tmp_path_factory.mktemp("selected"), tiny_folder)
-    enlarge(folder)
-    change(folder, "distil", epochs=2, batch_size=16, learning_rate=1e-2)
-    run(folder, *READY)
-    return folder
 
 
 @pytest.fixture
-def selected(selected_once, tmp_path):
-    """A copy of it."""
-    return shutil.copytree(selected_once, tmp_path, dirs_exist_ok=True)
+def selected(large_run):
+    """A project after stage select, with a distillation of two epochs."""
+    change(large_run, "distil", epochs=2, batch_size=16, learning_rate=1e-2)
+    return large_run
 
 
 def test_the_student_gives_nearly_the_teachers_vectors(selected):

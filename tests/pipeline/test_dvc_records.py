@@ -152,6 +152,7 @@ def versioned(tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.services("dvc")
 @pytest.mark.parametrize("left", [None, ""])
 def test_data_whose_versioning_was_killed_is_not_pulled_away(versioned, left):
     """DVC's storage has the new file already, and data.dvc still names the version without it, or nothing."""
@@ -172,6 +173,7 @@ def test_data_whose_versioning_was_killed_is_not_pulled_away(versioned, left):
     assert not add_was_cut(versioned)
 
 
+@pytest.mark.services("dvc")
 def test_what_was_taken_out_here_is_not_brought_back(versioned):
     (versioned / "data" / "calls" / "private.jsonl").write_text("private")
     add_data(versioned)
@@ -180,6 +182,7 @@ def test_what_was_taken_out_here_is_not_brought_back(versioned):
     assert [path.name for path in (versioned / "data" / "calls").iterdir()] == ["old.jsonl"]
 
 
+@pytest.mark.services("dvc")
 def test_a_version_that_came_from_elsewhere_is_pulled_once(versioned):
     record = versioned / "data.dvc"
     older = record.read_text()
@@ -199,6 +202,7 @@ def test_a_version_that_came_from_elsewhere_is_pulled_once(versioned):
     assert not theirs.exists()
 
 
+@pytest.mark.services("dvc")
 def test_every_way_to_dvc_mends_first(versioned):
     for call in (add_data, lambda root: list(dvc_lines(root, "status")), restore_data):
         (versioned / "data.dvc").write_text("")
@@ -206,6 +210,7 @@ def test_every_way_to_dvc_mends_first(versioned):
         assert "outs:" in (versioned / "data.dvc").read_text()
 
 
+@pytest.mark.services("dvc")
 def test_without_a_copy_the_data_is_versioned_anew(versioned):
     record = versioned / "data.dvc"
     before = record.read_text()
@@ -215,6 +220,7 @@ def test_without_a_copy_the_data_is_versioned_anew(versioned):
     assert record.read_text() == before
 
 
+@pytest.mark.services("dvc")
 def test_what_dvc_says_of_a_lost_listing_is_told(versioned):
     for path in (versioned / ".dvc" / "cache").rglob("*.dir"):
         path.unlink()

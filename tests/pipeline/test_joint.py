@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
@@ -18,56 +17,22 @@ from dial2vec.errors import ValidationError
 from dial2vec.evaluation.measure import measure
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
-from dial2vec.pipeline.sample import sample
-from dial2vec.pipeline.select import select
-from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
+from tests.pipeline.projects import TO_THE_FIGURES, change, make_project, run, write_calls
 
-STAGES = (validate, prepare, sample, train_encoder, select, evaluate)
 NAME = "calls+chats"
-
-
-def write(folder: Path, n: int, *, first: int, broken: int = 0) -> None:
-    """Write n dialogues of two topics, drawn from words that depend on `first`, and broken lines."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(first)
-    lines = []
-    for i in range(n):
-        words = np.arange(first, first + 30).reshape(3, 10)[[i % 2, 2]].ravel()
-        turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(words, 3))} for t in range(5)]
-        lines.append(json.dumps({"dialogue_id": f"d{i}", "turns": turns, "labels": [f"topic{first}.{i % 2}"]}))
-    (folder / "export.jsonl").write_text("\n".join([*lines, *["{broken"] * broken]))
 
 
 @pytest.fixture
 def project(tmp_path: Path, tiny_folder: str) -> Path:
-    write(tmp_path / "data" / "calls", 80, first=0)
-    write(tmp_path / "data" / "chats", 40, first=50)
-    params = {
-        "corpora": ["calls", "chats", NAME],
-        "prepare": {"dev_share": 0.2, "test_share": 0.2},
-        "sample": {"negatives": 2},
-        "encoder": {"name": tiny_folder},
-        "train": {"method": "dial2vec", "max_dialogues": 10, "batch_size": 2, "checkpoint_steps": 3},
-        "select": {"selection": "last"},
-        "evaluate": {"kmeans_runs": 2},
-    }
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
-    (tmp_path / "dvc.yaml").touch()
-    return tmp_path
-
-
-def change(project: Path, block: str, **values: object) -> None:
-    params = yaml.safe_load((project / "params.yaml").read_text())
-    params[block] = params.get(block, {}) | values
-    (project / "params.yaml").write_text(yaml.safe_dump(params))
-
-
-def run(project: Path, *stages, corpus: str = NAME) -> tuple[Artifacts, list[str]]:
-    artifacts, settings = Artifacts(project, corpus), load_settings(project / "params.yaml")
-    return artifacts, [stage(artifacts, settings) for stage in stages]
+    project = make_project(tmp_path, tiny_folder)
+    path = project / "params.yaml"
+    params = yaml.safe_load(path.read_text()) | {"corpora": ["calls", "chats", NAME]}
+    path.write_text(yaml.safe_dump(params))
+    write_calls(project / "data" / "calls", 80, topics=2)
+    write_calls(project / "data" / "chats", 40, topics=2, first=50, seed=50)
+    return project
 
 
 def splits(artifacts: Artifacts) -> dict[str, set[str]]:
@@ -78,7 +43,7 @@ def splits(artifacts: Artifacts) -> dict[str, set[str]]:
 
 
 def test_two_corpora_train_one_encoder_that_is_measured_on_each_and_on_both(project: Path):
-    artifacts, said = run(project, *STAGES)
+    artifacts, said = run(project, *TO_THE_FIGURES, corpus=NAME)
     assert artifacts.metrics == project / "artifacts" / NAME / "metrics.json"
     assert said[0].startswith("120 dialogues, 600 turns")
     metrics = read_json(artifacts.metrics)
@@ -99,7 +64,7 @@ def test_two_corpora_train_one_encoder_that_is_measured_on_each_and_on_both(proj
 
 
 def test_each_corpus_is_divided_as_alone(project: Path):
-    together = splits(run(project, validate, prepare)[0])
+    together = splits(run(project, validate, prepare, corpus=NAME)[0])
     for name in ("calls", "chats"):
         alone = splits(run(project, validate, prepare, corpus=name)[0])
         for split, ids in alone.items():
@@ -110,14 +75,14 @@ def test_each_corpus_is_divided_as_alone(project: Path):
 
 def test_copies_between_corpora_leave_train_so_that_no_dialogue_is_trained_and_tested(project: Path):
     calls = splits(run(project, validate, prepare, corpus="calls")[0])
-    texts = (project / "data" / "calls" / "export.jsonl").read_text().splitlines()
+    texts = (project / "data" / "calls" / "calls.jsonl").read_text().splitlines()
     records = {record["dialogue_id"]: record for record in map(json.loads, texts)}
     # Copies of everything that is tested, under other ids, which fall into any split.
     copies = [records[name] | {"dialogue_id": f"copy-{name}"} for name in sorted(calls["test"])]
-    with (project / "data" / "chats" / "export.jsonl").open("a") as handle:
+    with (project / "data" / "chats" / "calls.jsonl").open("a") as handle:
         handle.writelines(f"\n{json.dumps(copy)}" for copy in copies)
     change(project, "validate", max_duplicate_share=1.0)
-    artifacts, said = run(project, validate, prepare)
+    artifacts, said = run(project, validate, prepare, corpus=NAME)
     together = splits(artifacts)
     assert {f"calls/{name}" for name in calls["test"]} <= together["test"]
     assert not [name for name in together["train"] | together["dev"] if "copy-" in name]
@@ -132,9 +97,9 @@ def test_copies_between_corpora_leave_train_so_that_no_dialogue_is_trained_and_t
     ("shares", "sizes"), [([], (49, 26)), (["equal"], (26, 26)), (["calls=0.5"], (25, 26)), (["chats=.1"], (49, 3))]
 )
 def test_shares_limit_the_training_dialogues_of_each_corpus_only(project: Path, shares: list[str], sizes: tuple):
-    whole = splits(run(project, validate, prepare)[0])
+    whole = splits(run(project, validate, prepare, corpus=NAME)[0])
     change(project, "prepare", shares=shares)
-    artifacts, _ = run(project, prepare)
+    artifacts, _ = run(project, prepare, corpus=NAME)
     part = splits(artifacts)
     counts = Counter(map(part_of, part["train"]))
     assert (counts["calls"], counts["chats"]) == sizes
@@ -146,7 +111,7 @@ def test_shares_limit_the_training_dialogues_of_each_corpus_only(project: Path, 
 
 
 def test_too_many_broken_records_of_a_small_corpus_stop_the_run(project: Path):
-    write(project / "data" / "calls", 400, first=0)
-    write(project / "data" / "chats", 40, first=50, broken=6)
+    write_calls(project / "data" / "calls", 400, topics=2)
+    write_calls(project / "data" / "chats", 40, topics=2, first=50, seed=50, broken=6)
     with pytest.raises(ValidationError, match="6 of 46 records of chats are quarantined, the first because"):
-        run(project, validate)
+        run(project, validate, corpus=NAME)

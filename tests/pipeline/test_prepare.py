@@ -6,9 +6,7 @@ from conversations.dialogue import read_dialogues, write_dialogues
 from conversations.files import read_json
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.validate import validate
-from tests.pipeline.test_stages import project, run
-
-__all__ = ["project"]
+from tests.pipeline.projects import run
 
 
 def test_splits_are_the_same_from_several_processes(project, monkeypatch):

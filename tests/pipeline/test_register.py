@@ -23,15 +23,17 @@ from dial2vec.project.results import results_table
 from dial2vec.registry import tracking
 from dial2vec.registry.receipts import registered_models
 from dial2vec.registry.tracking import registered_versions
-from tests.pipeline.test_stages import TO_THE_FIGURES, change, make_project, run
+from tests.pipeline.projects import change
 
 
-@pytest.fixture(scope="module")
-def chosen_once(tmp_path_factory, tiny_folder):
-    """A project after stage distil, which kept a student."""
-    project = make_project(tmp_path_factory.mktemp("chosen"), tiny_folder)
-    change(project, "promote", confidence=0.0)
-    artifacts, _ = run(project, *TO_THE_FIGURES[:-1])
+@pytest.fixture
+def chosen(small_run, tiny_folder, empty_store, small_package, monkeypatch):
+    """The artifacts of a project after stage distil, which kept a student, with an empty store."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr(tracking, "PACKAGE", small_package)
+    shutil.copytree(empty_store, small_run, dirs_exist_ok=True)
+    change(small_run, "promote", confidence=0.0)
+    artifacts = Artifacts(small_run, "calls")
     draws = np.random.default_rng(0)
     table = TokenTable(draws.standard_normal((45, 16), dtype=np.float32), np.ones(45, np.float32))
     tokenizer = Tokenizer.from_file(str(Path(tiny_folder) / "tokenizer.json"))
@@ -41,17 +43,7 @@ def chosen_once(tmp_path_factory, tiny_folder):
         artifacts.distillation,
         {"sentence": sentence, "kept": True, "chosen": "2 epochs", "teacher": "trained", "candidates": []},
     )
-    return project
-
-
-@pytest.fixture
-def chosen(chosen_once, empty_store, small_package, tmp_path, monkeypatch):
-    """The artifacts of a copy of it, with an empty store."""
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr(tracking, "PACKAGE", small_package)
-    for source in (chosen_once, empty_store):
-        shutil.copytree(source, tmp_path, dirs_exist_ok=True)
-    return Artifacts(tmp_path, "calls")
+    return artifacts
 
 
 def settings_of(artifacts):

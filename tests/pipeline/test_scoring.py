@@ -11,12 +11,11 @@ from conversations.dialogue import Dialogue, Turn, dialogue_writer, read_dialogu
 from conversations.files import read_json
 from dial2vec.config import Evaluate, Settings
 from dial2vec.params import load_settings
+from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.scoring import measured_dialogues, scoring
 from dial2vec.pipeline.validate import validate
-from tests.pipeline.test_stages import TO_THE_FIGURES, change, project, run
-
-__all__ = ["project"]
+from tests.pipeline.projects import change, run
 
 
 @pytest.fixture
@@ -52,12 +51,12 @@ def test_of_more_so_many_with_a_label_are_drawn_by_the_seed_in_their_order(split
     assert set(first) < set(drawn(split, max_dialogues=15))
 
 
-def test_of_a_large_split_so_many_dialogues_are_measured_and_the_report_says_so(project):
-    change(project, "evaluate", max_dialogues=12)
-    artifacts, said = run(project, *TO_THE_FIGURES)
+def test_of_a_large_split_so_many_dialogues_are_measured_and_the_report_says_so(small_run):
+    change(small_run, "evaluate", max_dialogues=12)
+    artifacts, [said] = run(small_run, evaluate)
     sizes = {name: len(list(read_dialogues(artifacts.split(name)))) for name in ("dev", "test")}
     sentence = f"easured on 12 of {sizes['dev']} of dev and 12 of {sizes['test']} of test, drawn by the seed"
-    assert sentence in said[5]
+    assert sentence in said
     assert sentence in artifacts.report.read_text()
     assert read_json(artifacts.metrics)["split_sizes"]["test"] == sizes["test"]
 

@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from conversations.dialogue import read_dialogues, write_dialogues
 from conversations.files import read_json
@@ -24,7 +23,6 @@ from dial2vec.files import checkout_lock
 from dial2vec.params import load_settings, settings_from_dict
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import draw_dialogues, select
@@ -32,79 +30,15 @@ from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
 from dial2vec.training.candidates import become, read_candidates
 from dial2vec.training.negatives import Samples
-
-TO_THE_FIGURES = (validate, prepare, sample, train_encoder, select, evaluate)
-
-
-def write_calls(folder, n):
-    """Dialogues of three topics with words of their own, and a broken line."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(0)
-    lines = []
-    for i in range(n):
-        words = np.arange(40).reshape(4, 10)[[i % 3, 3]].ravel()
-        turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(words, 3))} for t in range(5)]
-        lines.append(json.dumps({"dialogue_id": f"d{i}", "turns": turns, "labels": [f"topic{i % 3}"]}))
-    (folder / "calls.jsonl").write_text("\n".join([*lines, "{broken"]))
+from tests.pipeline.projects import READY, TO_THE_FIGURES, change, run
 
 
-def make_project(folder, tiny_folder):
-    """Make a project with 120 dialogues in corpus `calls`, 74 to train and 19 of dev: by the paper's method."""
-    write_calls(folder / "data" / "calls", 120)
-    params = {
-        "corpora": ["calls"],
-        "prepare": {"dev_share": 0.2, "test_share": 0.2},
-        "sample": {"negatives": 2},
-        "encoder": {"name": tiny_folder},
-        "train": {
-            "method": "dial2vec",
-            "max_dialogues": 10,
-            "batch_size": 2,
-            "gradient_accumulation": 1,
-            "log_steps": 1,
-            "checkpoint_steps": 3,
-            "learning_rate": 1e-2,
-        },
-        "select": {"selection": "last"},
-        "evaluate": {"kmeans_runs": 2},
-    }
-    (folder / "params.yaml").write_text(yaml.safe_dump(params))
-    (folder / "dvc.yaml").touch()
-    return folder
+def said_by(project):
+    return read_json(project / "said.json")
 
 
-def enlarge(project):
-    """Give it 300 dialogues, enough for the default method and the default choice."""
-    write_calls(project / "data" / "calls", 300)
-    change(project, "train", method="neighbours", max_dialogues=40, batch_size=4)
-    change(project, "select", selection="label_free", bootstraps=3)
-
-
-@pytest.fixture
-def project(tmp_path, tiny_folder):
-    return make_project(tmp_path, tiny_folder)
-
-
-@pytest.fixture
-def larger(project):
-    enlarge(project)
-    return project
-
-
-def change(project, block, **values):
-    path = project / "params.yaml"
-    params = yaml.safe_load(path.read_text())
-    params[block] = params.get(block, {}) | values
-    path.write_text(yaml.safe_dump(params))
-
-
-def run(project, *stages):
-    artifacts, settings = Artifacts(project, "calls"), load_settings(project / "params.yaml")
-    return artifacts, [stage(artifacts, settings) for stage in stages]
-
-
-def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
-    artifacts, said = run(project, *TO_THE_FIGURES)
+def test_stages_lead_from_raw_files_to_metrics_and_a_report(small_once):
+    artifacts, said = Artifacts(small_once, "calls"), said_by(small_once)
     assert said[0].startswith("120 dialogues, 600 turns, 18 expectations checked, 1 quarantined")
     sizes = {name: len(list(read_dialogues(artifacts.split(name)))) for name in ("train", "dev", "test")}
     metrics = read_json(artifacts.metrics)
@@ -127,8 +61,8 @@ def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
     assert said[4] == "The checkpoint of step 5 was chosen: it is the last candidate, and none was compared."
 
 
-def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(larger):
-    artifacts, said = run(larger, *TO_THE_FIGURES)
+def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(large_once):
+    artifacts, said = Artifacts(large_once, "calls"), said_by(large_once)
     assert said[3] == "9 candidates; 10 steps over 40 dialogues"
     selection = read_json(artifacts.selection)
     assert list(selection) == ["rule", "chosen", "sentence", "criteria", "candidates"]
@@ -154,12 +88,12 @@ def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(large
 
 
 @pytest.mark.parametrize("selection", ["label_free", "dev_purity", "last"])
-def test_the_model_is_the_candidate_that_was_chosen(larger, selection):
-    change(larger, "select", selection=selection)
-    artifacts, _ = run(larger, validate, prepare, sample, train_encoder, select)
+def test_the_model_is_the_candidate_that_was_chosen(large_run, selection):
+    change(large_run, "select", selection=selection)
+    artifacts, _ = run(large_run, select)
     chosen = read_json(artifacts.selection)["chosen"]
     candidate = next(one for one in read_candidates(artifacts.candidates) if one.name == chosen)
-    encoder = DialogueEncoder.from_pretrained(load_settings(larger / "params.yaml").encoder.name)
+    encoder = DialogueEncoder.from_pretrained(load_settings(large_run / "params.yaml").encoder.name)
     expected = become(encoder, candidate, artifacts.candidates)
     dev = list(read_dialogues(artifacts.split("dev")))
     found = DialogueEncoder.from_pretrained(artifacts.model)
@@ -167,20 +101,20 @@ def test_the_model_is_the_candidate_that_was_chosen(larger, selection):
     assert (selection == "last") <= (chosen == "head of step 10")
 
 
-def test_the_best_purity_on_dev_is_chosen_where_the_settings_say_so(larger):
-    change(larger, "select", selection="dev_purity")
-    artifacts, _ = run(larger, validate, prepare, sample, train_encoder, select)
+def test_the_best_purity_on_dev_is_chosen_where_the_settings_say_so(large_run):
+    change(large_run, "select", selection="dev_purity")
+    artifacts, _ = run(large_run, select)
     selection = read_json(artifacts.selection)
     purities = {entry["name"]: entry["dev"]["purity"] for entry in selection["candidates"]}
     assert purities[selection["chosen"]] == max(purities.values())
 
 
-def test_the_figures_of_a_candidate_in_the_choice_are_those_that_its_vectors_have(larger):
-    artifacts, _ = run(larger, validate, prepare, sample, train_encoder, select)
+def test_the_figures_of_a_candidate_in_the_choice_are_those_that_its_vectors_have(large_once):
+    artifacts = Artifacts(large_once, "calls")
     dev = list(read_dialogues(artifacts.split("dev")))
     entries = read_json(artifacts.selection)["candidates"]
     for place in (0, 2, 6, 8):
-        encoder = DialogueEncoder.from_pretrained(load_settings(larger / "params.yaml").encoder.name)
+        encoder = DialogueEncoder.from_pretrained(load_settings(large_once / "params.yaml").encoder.name)
         encoder = become(encoder, read_candidates(artifacts.candidates)[place], artifacts.candidates)
         found = measure(encoder, dev, runs=2, seed=42, batch_size=8, progress=False).scores
         # What is shown beside the choice may be computed in bf16.
@@ -204,9 +138,9 @@ def test_too_few_training_dialogues_leave_the_start_with_the_reason_everywhere(p
     assert "coloured by label" in page
 
 
-def test_too_few_dev_dialogues_leave_the_start_unless_labels_may_choose(project):
-    change(project, "select", selection="label_free")
-    _, said = run(project, validate, prepare, sample, train_encoder, select)
+def test_too_few_dev_dialogues_leave_the_start_unless_labels_may_choose(small_run):
+    change(small_run, "select", selection="label_free")
+    _, said = run(small_run, select)
     assert said[-1] == (
         "The start was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there are "
         "19. Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
@@ -223,29 +157,29 @@ def test_the_criteria_look_at_a_lot_of_the_dev_dialogues_with_two_sides(dialogue
     assert [one.dialogue_id for one in draw_dialogues(dev, settings_from_dict({}))] == [f"d{i}" for i in range(60)]
 
 
-def test_a_second_training_of_the_same_data_ends_with_the_same_candidates(larger):
-    artifacts, [*_, first] = run(larger, validate, prepare, sample, train_encoder)
+def test_a_second_training_of_the_same_data_ends_with_the_same_candidates(large_run):
+    artifacts = Artifacts(large_run, "calls")
     weights = {path.name: path.read_bytes() for path in artifacts.candidates.glob("*.safetensors")}
     kept = ["00000000.npy", "fingerprint.json"]
     assert sorted(path.name for path in artifacts.vectors.iterdir()) == [*kept, "trained"]
     assert sorted(path.name for path in (artifacts.vectors / "trained").iterdir()) == kept
-    assert run(larger, train_encoder)[1] == [first]
+    assert run(large_run, train_encoder)[1] == [said_by(large_run)[3]]
     assert {path.name: path.read_bytes() for path in artifacts.candidates.glob("*.safetensors")} == weights
 
 
-def test_negatives_can_come_from_the_same_cluster(larger):
-    artifacts, _ = run(larger, validate, prepare, sample)
+def test_negatives_can_come_from_the_same_cluster(large_run):
+    artifacts = Artifacts(large_run, "calls")
     anywhere = Samples.load(artifacts.samples).negatives
-    change(larger, "sample", among="cluster")
-    artifacts, said = run(larger, sample)
+    change(large_run, "sample", among="cluster")
+    _, said = run(large_run, sample)
     assert said[0].startswith("1 x 2 negatives for 194 dialogues")
     assert (Samples.load(artifacts.samples).negatives != anywhere).any()
 
 
-def test_without_epochs_the_maps_are_the_only_candidates_beside_the_start(larger):
-    change(larger, "train", epochs=0)
-    artifacts, said = run(larger, validate, prepare, sample, train_encoder, select)
-    assert said[3] == "3 candidates; 0 steps over 0 dialogues"
+def test_without_epochs_the_maps_are_the_only_candidates_beside_the_start(large_run):
+    change(large_run, "train", epochs=0)
+    artifacts, said = run(large_run, train_encoder, select)
+    assert said[0] == "3 candidates; 0 steps over 0 dialogues"
     assert [one.name for one in read_candidates(artifacts.candidates)] == ["start", "cautious head", "head"]
 
 
@@ -353,8 +287,9 @@ def test_a_stage_is_a_command_that_says_what_it_did_and_how_long_it_took(project
     assert read_json(Artifacts(project, "calls").seconds("validate")) > 0
 
 
+@pytest.mark.services("torch")
 def test_training_by_two_processes_leaves_what_training_by_one_does(project):
-    run(project, validate, prepare, sample)
+    run(project, *READY)
     command = [sys.executable, "-m", "dial2vec.pipeline.train", "calls"]
     path = project / "params.yaml"
     path.write_text(path.read_text() + "processes: 2\n")
@@ -367,6 +302,7 @@ def test_training_by_two_processes_leaves_what_training_by_one_does(project):
     assert by_two == [(one.name, one.step) for one in read_candidates(artifacts.candidates)]
 
 
+@pytest.mark.services("torch")
 def test_a_process_that_fails_ends_the_others_and_the_stage_with_a_sentence(capfd):
     with pytest.raises(Dial2vecError, match="one of 2 processes failed; its reason is above"):
         stage._launch("dial2vec.there_is_no_such_stage", "calls", 2)

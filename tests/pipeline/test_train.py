@@ -16,7 +16,6 @@ from dial2vec.evaluation.measure import measure
 from dial2vec.params import load_settings
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
-from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import select
 from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
@@ -27,10 +26,7 @@ from dial2vec.training.methods.dialoguecse import ContextSet
 from dial2vec.training.methods.masked import MaskedSet
 from dial2vec.training.negatives import Samples
 from dial2vec.training.plan import Given
-from tests.pipeline.test_stages import change, larger, project, run
-
-__all__ = ["larger", "project"]
-READY = (validate, prepare, sample)
+from tests.pipeline.projects import READY, change, run
 
 
 @pytest.fixture

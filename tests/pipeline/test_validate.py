@@ -8,7 +8,7 @@ import pytest
 
 from dial2vec.errors import ValidationError
 from dial2vec.pipeline.validate import validate
-from tests.pipeline.test_stages import change, make_project, run
+from tests.pipeline.projects import change, make_project, run
 
 ENGLISH = ("Hello, my card was stolen yesterday, what should I do?", "I am sorry to hear that, I will block it now.")
 GERMAN = (

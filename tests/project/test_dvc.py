@@ -21,21 +21,11 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.project.dvc import STAGES, dvc, ensure_data, push, targets
 from dial2vec.registry.store import open_store
+from tests.pipeline.projects import write_calls
+
+pytestmark = pytest.mark.services("dvc")
 
 ROOT = Path(__file__).parents[2]
-
-
-def write_corpus(folder, seed):
-    """Enough dialogues for the default method, of three topics: ten words of their own, ten that all share."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(seed)
-    words = np.arange(40).reshape(4, 10)
-    lines = []
-    for i in range(300):
-        own = words[[i % 3, 3]].ravel()
-        turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(own, 3))} for t in range(5)]
-        lines.append(json.dumps({"dialogue_id": f"d{i}", "turns": turns, "labels": [f"topic{i % 3}"]}))
-    (folder / "calls.jsonl").write_text("\n".join(lines))
 
 
 def call(project, *command, **environment):
@@ -55,28 +45,46 @@ def changed(project):
     return {name for name in json.loads(done.stdout) if "@" in name}
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory, tiny_folder):
-    """A checkout with the corpora `calls` and `chats`, after one `dial2vec run`."""
-    folder = tmp_path_factory.mktemp("project")
+def make_checkout(folder, corpora, **blocks):
+    """Make a checkout with data of `calls` and `chats`, in which these corpora run by the settings of `blocks`."""
     for name in ("dvc.yaml", "src", "flows"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
     (folder / ".venv").symlink_to(sys.prefix)
     for seed, name in enumerate(("calls", "chats")):
-        write_corpus(folder / "data" / name, seed)
-    params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    params["corpora"] = ["calls", "chats"]
-    params["prepare"] = {"dev_share": 0.2, "test_share": 0.2}
-    params["sample"]["negatives"] = 2
-    params["encoder"]["name"] = tiny_folder
-    params["train"] |= {"max_dialogues": 20, "batch_size": 2, "log_steps": 1, "checkpoint_steps": 2}
-    params["select"]["bootstraps"] = 3
-    params["evaluate"]["kmeans_runs"] = 2
-    params["promote"] = {"min_purity_gain": -100.0, "min_spearman_gain": -100.0, "min_map_gain": -100.0}
-    params["promote"]["confidence"] = 0.0
+        write_calls(folder / "data" / name, 300, seed=seed)
+    params = yaml.safe_load((ROOT / "params.yaml").read_text()) | {"corpora": corpora}
+    blocks |= {"prepare": {"dev_share": 0.2, "test_share": 0.2}, "evaluate": {"kmeans_runs": 2}}
+    for name, block in blocks.items():
+        params[name] |= block
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
     assert call(folder, "dvc", "init", "--no-scm", "--quiet").returncode == 0
+
+
+def from_prefect(project, query):
+    """Rows of a query to Prefect's database."""
+    with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
+        return database.execute(query).fetchall()
+
+
+TASKS = "select name from task_run where state_type = 'COMPLETED'"
+VERDICTS = "select data from artifact where key = 'verdict' order by created desc"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, tiny_folder):
+    """A checkout with the corpora `calls` and `chats`, after one `dial2vec run`."""
+    folder = tmp_path_factory.mktemp("project")
+    gains = dict.fromkeys(("min_purity_gain", "min_spearman_gain", "min_map_gain"), -100.0)
+    make_checkout(
+        folder,
+        ["calls", "chats"],
+        sample={"negatives": 2},
+        encoder={"name": tiny_folder},
+        train={"max_dialogues": 20, "batch_size": 2, "log_steps": 1, "checkpoint_steps": 2},
+        select={"bootstraps": 3},
+        promote=gains | {"confidence": 0.0},
+    )
     for name in ("calls", "chats"):
         assert call(folder, "dial2vec", "add", name).returncode == 0
     done = call(folder, "dial2vec", "run")
@@ -174,12 +182,11 @@ def test_flow_runs_every_stage_as_a_task_leaves_a_table_and_promotes(project):
     forced = "import sys; sys.path.insert(0, 'flows'); from retrain import retrain; retrain(force=True)"
     done = call(project, "python", "-c", forced)
     assert done.returncode == 0, done.stdout + done.stderr
-    with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
-        tasks = [name for (name,) in database.execute("select name from task_run where state_type = 'COMPLETED'")]
-        [[table]] = database.execute("select data from artifact where key = 'results'").fetchall()
-        [[verdict]] = database.execute("select data from artifact where key = 'verdict'").fetchall()
-        lines = [message for (message,) in database.execute("select message from log")]
-    assert {f"{stage}-{corpus}" for corpus in ("calls", "chats") for stage in STAGES} <= set(tasks)
+    tasks = {name for (name,) in from_prefect(project, TASKS)}
+    [[table]] = from_prefect(project, "select data from artifact where key = 'results'")
+    [[verdict]] = from_prefect(project, VERDICTS)
+    lines = [message for (message,) in from_prefect(project, "select message from log")]
+    assert {f"{stage}-{corpus}" for corpus in ("calls", "chats") for stage in STAGES} <= tasks
     assert [row["encoder"] for row in json.loads(json.loads(table))] == ["start", "trained", "student"] * 2
     assert "## chats: new champion" in verdict
     assert any("didn't change, skipping" in line for line in lines)
@@ -189,12 +196,8 @@ def test_flow_runs_every_stage_as_a_task_leaves_a_table_and_promotes(project):
 def test_a_second_retraining_of_the_same_does_nothing_and_says_so(project):
     done = call(project, "python", "flows/retrain.py")
     assert done.returncode == 0, done.stdout + done.stderr
-    with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
-        newest = "select data from artifact where key = 'verdict' order by created desc"
-        verdicts = [text for (text,) in database.execute(newest)]
-        tasks = [name for (name,) in database.execute("select name from task_run")]
-    assert "Nothing has changed since 20" in verdicts[0]
-    assert not any(name.startswith("decide") for name in tasks)
+    assert "Nothing has changed since 20" in from_prefect(project, VERDICTS)[0][0]
+    assert not from_prefect(project, "select name from task_run where name like 'decide%'")
 
 
 def test_a_candidate_deleted_by_hand_is_registered_again_and_the_page_says_so(project):
@@ -205,9 +208,7 @@ def test_a_candidate_deleted_by_hand_is_registered_again_and_the_page_says_so(pr
     assert done.returncode == 0, done.stdout + done.stderr
     assert store.get_model_version_by_alias("dial2vec-chats", "candidate").version == deleted + 1
     assert store.get_model_version_by_alias("dial2vec-chats", "champion").version == deleted + 1
-    with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
-        newest = "select data from artifact where key = 'verdict' order by created desc"
-        [verdict, *_] = [text for (text,) in database.execute(newest)]
+    [[verdict], *_] = from_prefect(project, VERDICTS)
     assert f"dial2vec-chats: version {deleted} is no longer in the registry, so stage register runs again" in verdict
     assert "trained: its model is not in the registry. Promoted" in verdict
     assert "removed by hand" in call(project, "dial2vec", "history", "chats").stdout
@@ -217,10 +218,9 @@ def test_the_flow_of_the_tables_has_a_task_and_a_row_per_cell_and_the_command_fi
     flow = "from tables import tables; tables(['chats'], ['tfidf_svd', 'start'], (1, 2))"
     done = call(project, "python", "-c", f"import sys; sys.path.insert(0, 'flows'); {flow}")
     assert done.returncode == 0, done.stdout + done.stderr
-    with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
-        tasks = [name for (name,) in database.execute("select name from task_run where state_type = 'COMPLETED'")]
-        [[table]] = database.execute("select data from artifact where key = 'tables'").fetchall()
-    assert {f"chats, {row}" for row in ("TF-IDF + SVD, seed 1", "TF-IDF + SVD, seed 2", "start")} <= set(tasks)
+    tasks = {name for (name,) in from_prefect(project, TASKS)}
+    [[table]] = from_prefect(project, "select data from artifact where key = 'tables'")
+    assert {f"chats, {row}" for row in ("TF-IDF + SVD, seed 1", "TF-IDF + SVD, seed 2", "start")} <= tasks
     rows = json.loads(json.loads(table))
     assert [(row["system"], row["seed"]) for row in rows] == [("TF-IDF + SVD", 1), ("start", 0), ("TF-IDF + SVD", 2)]
     assert all(0 < row["map"] <= 100 for row in rows)
@@ -232,7 +232,7 @@ def test_the_flow_of_the_tables_has_a_task_and_a_row_per_cell_and_the_command_fi
 
 def test_adding_a_corpus_keeps_the_edits_and_the_other_corpora(project):
     extra = project / "data" / "mine"
-    write_corpus(extra, 5)
+    write_calls(extra, 300, seed=5)
     (extra / "b.jsonl").write_text(
         (extra / "calls.jsonl").read_text().replace('"dialogue_id": "d', '"dialogue_id": "e')
     )

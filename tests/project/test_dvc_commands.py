@@ -18,6 +18,8 @@ from dial2vec.errors import VersioningError
 from dial2vec.project.dvc import dvc_status, push
 from dial2vec.project.new import make_project
 
+pytestmark = pytest.mark.services("dvc")
+
 ROOT = Path(__file__).parents[2]
 # The code of the stage: it notes which Python has run it, and needs this package.
 STAGE = """\

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from pathlib import Path
 
-import yaml
+import pytest
 
 from conversations.files import read_json
 from dial2vec.project.dvc import ensure_data
-from tests.project.test_dvc import ROOT, call, changed, write_corpus
+from tests.project.test_dvc import call, changed, make_checkout
+
+pytestmark = pytest.mark.services("dvc")
 
 NAME = "calls+chats"
 
 
 def test_joint_corpus_is_trained_registered_and_run_again_when_a_part_changes(tmp_path: Path, tiny_folder: str):
-    for name in ("dvc.yaml", "src"):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, tmp_path / name)
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    for seed, name in enumerate(("calls", "chats")):
-        write_corpus(tmp_path / "data" / name, seed)
-    params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    params["corpora"] = [NAME]
-    params["prepare"] |= {"dev_share": 0.2, "test_share": 0.2}
-    params["encoder"]["name"] = tiny_folder
-    params["train"] |= {"max_dialogues": 8, "batch_size": 2, "checkpoint_steps": 2}
-    params["select"] = {"selection": "last", "max_dialogues": 100, "bootstraps": 2}
-    params["distil"]["epochs"] = 0
-    params["evaluate"]["kmeans_runs"] = 2
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
-    assert call(tmp_path, "dvc", "init", "--no-scm", "--quiet").returncode == 0
+    make_checkout(
+        tmp_path,
+        [NAME],
+        encoder={"name": tiny_folder},
+        train={"max_dialogues": 8, "batch_size": 2, "checkpoint_steps": 2},
+        select={"selection": "last", "max_dialogues": 100, "bootstraps": 2},
+        distil={"epochs": 0},
+    )
     done = call(tmp_path, "dial2vec", "run")
     assert done.returncode == 0, done.stderr[-2000:]
     # Version 1 is the start.

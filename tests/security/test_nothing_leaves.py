@@ -11,51 +11,36 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Literal
 from urllib.request import urlopen
 
 import pytest
 
-from browser import CHROMIUM, Page, browser
+from browser import Page, browser
 from dial2vec.addresses import silence
 from dial2vec.operation.pages import page_command, prefect_password
 from tests.collection.explorer.conftest import encoder as encoder
 from tests.collection.explorer.conftest import grow as grow
 from tests.collection.explorer.test_browser import addresses as addresses
+from tests.security.test_nights import answering
 from tests.test_accessibility import collection as collection
 from tests.test_accessibility import files as files
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the pages in")
-# Hosts that Chromium asks by itself, with an empty page too.
-BROWSERS_OWN = (".google.com", ".gvt1.com", "optimizationguide-pa.googleapis.com", "content-autofill.googleapis.com")
+pytestmark = pytest.mark.services("chromium", "mlflow", "prefect")
+# A page that asks nobody. It has a field, because Chromium asks its maker about the fields of a served page.
+EMPTY = "<!doctype html><title>Empty</title><input name=search>"
 # A server makes its database first, which takes minutes on a busy machine.
 PATIENCE = 600
 SHOWN = "document.body && document.body.innerText.trim().length > 20"
 
 
-@contextmanager
-def recording_proxy() -> Iterator[tuple[str, list[str]]]:
-    """A proxy that answers nothing, and the hosts that it was asked for; it also hears workers of a page."""
-    hosts: list[str] = []
-    ended = threading.Event()
-
-    def serve() -> None:
-        while not ended.is_set():
-            connection, _ = listening.accept()
-            with connection:
-                asked = connection.recv(4096).split()
-                if len(asked) > 1:
-                    hosts.append(asked[1].decode().removeprefix("http://").partition("/")[0].partition(":")[0])
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        place = listening.getsockname()
-        serving = threading.Thread(target=serve, daemon=True)
-        serving.start()
-        yield f"127.0.0.1:{place[1]}", hosts
-        ended.set()
-        socket.create_connection(place).close()
-        serving.join()
+def hosts_of(requests: list[bytes]) -> set[str]:
+    """Return the hosts that a proxy was asked for."""
+    asked = (words[1].decode() for words in map(bytes.split, requests) if len(words) > 1)
+    return {address.removeprefix("http://").partition("/")[0].partition(":")[0] for address in asked}
 
 
 @pytest.fixture(scope="module")
@@ -89,15 +74,51 @@ def servers(tmp_path_factory) -> Iterator[dict[str, tuple[str, Path]]]:
 
 
 @contextmanager
-def nothing_leaves() -> Iterator[Page]:
-    """A browser of which every request must stay here."""
-    with recording_proxy() as (proxy, hosts), browser(f"--proxy-server={proxy}") as page:
-        yield page
-        page.value("new Promise(done => setTimeout(done, 1000))")
-        here = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:", "about:")
-        assert [address for address in page.requests if not address.startswith(here)] == []
-        assert page.requests
-    assert [host for host in hosts if not f".{host}".endswith(BROWSERS_OWN)] == []
+def recording_browser() -> Iterator[tuple[Page, list[bytes]]]:
+    """A browser, and what its proxy, which answers nothing, was asked; the proxy also hears workers of a page."""
+    with answering() as (proxy, requests), browser(f"--proxy-server={proxy}") as page:
+        yield page, requests
+
+
+@pytest.fixture(scope="module")
+def empty_page(tmp_path_factory) -> Iterator[str]:
+    """Address of a served page that asks nobody."""
+    folder = tmp_path_factory.mktemp("empty")
+    (folder / "index.html").write_text(EMPTY)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@contextmanager
+def nothing_leaves(empty_page: str, *, patience: float = 30) -> Iterator[Page]:
+    """A browser of which every request must stay here, but for what another asks with an empty page meanwhile.
+
+    `patience`: seconds that the other has to ask what the first has asked.
+    """
+    with recording_browser() as (empty, by_itself):
+        empty.open(empty_page)
+        with recording_browser() as (page, asked):
+            yield page
+            page.value("new Promise(done => setTimeout(done, 1000))")
+            here = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:", "about:")
+            assert [address for address in page.requests if not address.startswith(here)] == []
+            assert page.requests
+        deadline = time.monotonic() + patience
+        while not hosts_of(asked) <= hosts_of(by_itself) and time.monotonic() < deadline:
+            time.sleep(0.1)
+    assert hosts_of(asked) <= hosts_of(by_itself)
+
+
+def test_a_request_of_the_page_is_told_from_those_of_the_browser(empty_page, tmp_path):
+    page_file = tmp_path / "page.html"
+    page_file.write_text("<script>new Worker('data:,fetch(\"http://worker.example/\")')</script>")
+    with (
+        pytest.raises(AssertionError, match=r"worker\.example"),
+        nothing_leaves(empty_page, patience=1) as page,
+    ):
+        page.open(page_file.as_uri())
 
 
 def test_the_record_holds_what_a_page_and_its_workers_ask(tmp_path):
@@ -106,19 +127,19 @@ def test_the_record_holds_what_a_page_and_its_workers_ask(tmp_path):
         "<script>fetch('http://analytics.example/page');"
         "new Worker(URL.createObjectURL(new Blob(['fetch(\"http://worker.example/\")'])))</script>"
     )
-    with recording_proxy() as (proxy, hosts), browser(f"--proxy-server={proxy}") as page:
+    with recording_browser() as (page, asked):
         page.open(page_file.as_uri())
         wanted = {"analytics.example", "worker.example", "http://analytics.example/page"}
         deadline = time.monotonic() + 30
-        while not wanted <= {*hosts, *page.requests} and time.monotonic() < deadline:
+        while not wanted <= {*hosts_of(asked), *page.requests} and time.monotonic() < deadline:
             page.value("1")
             time.sleep(0.1)
-        assert wanted <= {*hosts, *page.requests}
+        assert wanted <= {*hosts_of(asked), *page.requests}
 
 
-def test_nothing_leaves_prefects_page(servers):
+def test_nothing_leaves_prefects_page(servers, empty_page):
     address, root = servers["prefect"]
-    with nothing_leaves() as page:
+    with nothing_leaves(empty_page) as page:
         page.open(address)
         page.until(SHOWN, seconds=120)
         login = base64.b64encode(prefect_password(root).encode()).decode()
@@ -134,16 +155,16 @@ def test_nothing_leaves_prefects_page(servers):
         assert b'"available_uis":["v1"]' in answer.read()
 
 
-def test_nothing_leaves_mlflows_page(servers):
+def test_nothing_leaves_mlflows_page(servers, empty_page):
     address, _ = servers["mlflow"]
-    with nothing_leaves() as page:
+    with nothing_leaves(empty_page) as page:
         for path in ("/", "/#/models", "/#/experiments/0"):
             page.open(address + path)
             page.until(SHOWN, seconds=120)
 
 
-def test_nothing_leaves_the_explorer_and_the_pages_that_are_files(addresses, files):
-    with nothing_leaves() as page:
+def test_nothing_leaves_the_explorer_and_the_pages_that_are_files(addresses, files, empty_page):
+    with nothing_leaves(empty_page) as page:
         for address in (*addresses.values(), *files.values()):
             page.open(address)
             page.until(f"document.readyState === 'complete' && {SHOWN}", seconds=60)

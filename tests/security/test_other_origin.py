@@ -24,7 +24,7 @@ import httpx
 import pytest
 import uvicorn
 
-from browser import CHROMIUM, Page, browser
+from browser import Page, browser
 from dial2vec.addresses import address_of, listen, silence
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.server import application
@@ -34,7 +34,7 @@ from tests.operation.serving.conftest import served
 from tests.registry.conftest import encoders, record, registered_store
 
 __all__ = ["collection", "encoder", "encoders", "grow", "record", "registered_store", "served"]
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+pytestmark = pytest.mark.services("chromium", "mlflow", "prefect")
 OTHER_NAME = "other.example"
 DIALOGUE = json.dumps({"inputs": [{"turns": [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]}]})
 # What is worth reading or changing at each server: method, path, body.

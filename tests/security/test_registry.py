@@ -116,6 +116,7 @@ def holding(root, word):
     )
 
 
+@pytest.mark.services("dvc")
 def test_maps_and_tables_that_hold_a_forgotten_dialogue_are_named(forgetful):
     def content(words):
         return packed(packed_dialogues([Dialogue("c9", (Turn("a", "good day"), Turn("b", words)))]))
@@ -131,6 +132,7 @@ def test_maps_and_tables_that_hold_a_forgotten_dialogue_are_named(forgetful):
     assert left == ["map.html", "vectors.parquet"]
 
 
+@pytest.mark.services("dvc")
 def test_a_forgotten_dialogue_leaves_no_word_in_the_project(forgetful):
     assert len(holding(forgetful, SECRET)) > 10
     dry = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote"])
@@ -160,6 +162,7 @@ def test_a_forgotten_dialogue_leaves_no_word_in_the_project(forgetful):
     assert "has no dialogue 'c2'; expected one of its 2 ids." in again.output
 
 
+@pytest.mark.services("dvc")
 def test_a_dialogue_is_forgotten_in_data_that_dvc_links(forgetful):
     for arguments in (("config", "cache.type", "symlink"), ("checkout", "--relink", "--quiet", "data.dvc")):
         subprocess.run([sys.executable, "-m", "dvc", *arguments], check=True, cwd=forgetful)
@@ -170,6 +173,7 @@ def test_a_dialogue_is_forgotten_in_data_that_dvc_links(forgetful):
     assert "c2" not in (forgetful / "data" / "calls" / "labels.csv").read_text()
 
 
+@pytest.mark.services("dvc")
 def test_a_collection_that_is_left_is_named_with_the_option_that_makes_it_again(forgetful):
     for name in ("first/collection.json", "first/turns/collection.json", "notes.txt"):
         path = forgetful / name
@@ -186,6 +190,7 @@ def test_a_collection_that_is_left_is_named_with_the_option_that_makes_it_again(
     ]
 
 
+@pytest.mark.services("dvc")
 @pytest.mark.parametrize("step", ["add_data", "_remove_objects", "ForgetPlan.done"])
 def test_a_forgetting_that_was_killed_is_continued(forgetful, monkeypatch, step):
     with monkeypatch.context() as patch:

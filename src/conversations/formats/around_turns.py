@@ -11,7 +11,7 @@ from conversations.formats.stamps import MOMENT, TIME, Pair
 from conversations.guessing.naming import is_field
 from conversations.guessing.speech import NOTICE
 from conversations.values.moments import find_day, plain_time
-from conversations.vocabulary import listed, word_set
+from conversations.vocabulary import word_list, word_set
 
 Split = Callable[[str], Pair | None]
 # "[1] Kim: Hello", "Turn 1 - Kim: Hello", "#1 Kim: Hello", "[Channel 2] Kim: Hello"
@@ -21,7 +21,7 @@ NUMBER = re.compile(
     r"\s?[.:|)–-]?\s+(?=\S)",
     re.IGNORECASE,
 )
-VERBS = "|".join(listed("texts", "verbs"))
+VERBS = "|".join(word_list("texts", "verbs"))
 SAYING = re.compile(rf"^(\S.{{0,60}}?)\s(?:{VERBS})(\s?[\[(][^)\]]{{1,30}}[\])])?\s?([:：])(?=\s|$)", re.IGNORECASE)
 RELATIVE = word_set("texts", "relative")
 # Lines that transcribers put between turns: "[laughter]", "[END OF CALL]", "(pause)".

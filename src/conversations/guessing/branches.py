@@ -9,10 +9,10 @@ from typing import Any
 from conversations.guessing.names import by_name, columns_in, plain
 from conversations.guessing.turns import ASIDE, holds_turns, repeats_text
 from conversations.values.cells import as_name, cell_text
-from conversations.vocabulary import listed, word_set
+from conversations.vocabulary import word_list, word_set
 
 Values = Sequence[dict[str, Any]]
-OWN = listed("columns", "own_ids")
+OWN = word_list("columns", "own_ids")
 PARENTS = word_set("columns", "parents")
 MODELS = word_set("speakers", "models")
 

@@ -11,7 +11,7 @@ from conversations.guessing.names import NAMES, by_name, is_index, plain
 from conversations.guessing.voices import is_flag, side_columns
 from conversations.values.cells import as_name, cell_text
 from conversations.values.times import has_date, seconds
-from conversations.vocabulary import listed, word_set
+from conversations.vocabulary import word_list, word_set
 
 Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
@@ -28,7 +28,7 @@ CONTACTS = word_set("columns", "contacts")
 WAYS = word_set("speakers", "ways")
 DATED = word_set("columns", "dated")
 COUNTERS = word_set("columns", "counters")
-BOTS = listed("columns", "bots")
+BOTS = word_list("columns", "bots")
 
 
 def cells(sample: Values, name: str) -> list[str]:

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 from conversations.guessing.exchanges import ANSWERER, ASKER, CLOSING
 from conversations.guessing.names import columns_in, plain
 from conversations.values.cells import as_turn_list, cell_text
-from conversations.vocabulary import listed, word_set
+from conversations.vocabulary import word_list, word_set
 
 Values = dict[str, Any]
 SHOWN = 100
 LISTS = word_set("columns", "histories")
 QUESTIONS = word_set("columns", "questions")
 ANSWERS = CLOSING | word_set("columns", "newest_answers")
-SPEAKERS = listed("columns", "history_speakers")
-TEXTS = listed("columns", "history_texts")
+SPEAKERS = word_list("columns", "history_speakers")
+TEXTS = word_list("columns", "history_texts")
 
 
 def _turns(value: Any) -> list[Values] | None:

@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import Any
 
 from conversations.guessing.translations import in_english
-from conversations.vocabulary import listed, word_lists, word_set
+from conversations.vocabulary import word_list, word_lists, word_set
 
-DIALOGUE_WORDS, TURN_WORDS = listed("columns", "dialogue"), listed("columns", "turn")
+DIALOGUE_WORDS, TURN_WORDS = word_list("columns", "dialogue"), word_list("columns", "turn")
 # Names by their meaning, the better one first.
 NAMES = {meaning: tuple(names) for meaning, names in word_lists("columns")["meanings"].items()}
-NAMES["id"] = *(word + end for end in listed("columns", "id_ends") for word in DIALOGUE_WORDS), *NAMES["id"]
-NAMES["order"] = *(word + end for word in TURN_WORDS for end in listed("columns", "order_ends")), *NAMES["order"]
+NAMES["id"] = *(word + end for end in word_list("columns", "id_ends") for word in DIALOGUE_WORDS), *NAMES["id"]
+NAMES["order"] = *(word + end for word in TURN_WORDS for end in word_list("columns", "order_ends")), *NAMES["order"]
 BARE = {*DIALOGUE_WORDS, *word_set("columns", "bare")}
 TIME_WORDS = word_set("columns", "time")
 TIME_COMPANY = {*word_set("columns", "time_company"), *DIALOGUE_WORDS, *TURN_WORDS}

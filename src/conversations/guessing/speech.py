@@ -11,7 +11,7 @@ from typing import Any
 from conversations.guessing.names import TURN_WORDS, plain
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_name, cell_text
-from conversations.vocabulary import by_word, listed, word_lists, word_set
+from conversations.vocabulary import by_word, word_list, word_lists, word_set
 
 Values = Sequence[dict[str, Any]]
 TRUE, FALSE = word_set("speech", "yes"), word_set("speech", "no")
@@ -23,7 +23,7 @@ FLAGS = {
     for name in names
 }
 MOMENTS = by_word("speech", "moments")
-KIND_NAMES, KIND_ENDS = word_set("speech", "columns"), listed("speech", "column_ends")
+KIND_NAMES, KIND_ENDS = word_set("speech", "columns"), word_list("speech", "column_ends")
 KINDS = {kind: frozenset(known) for kind, known in word_lists("speech")["kinds"].items()}
 ONLY = {name: rule["kinds"] for rule in word_lists("speech")["only"] for name in rule["columns"]}
 BLANK = word_set("speech", "blank")

@@ -11,9 +11,9 @@ from conversations.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, co
 from conversations.guessing.turns import holds_turns
 from conversations.guessing.voices import is_side
 from conversations.values.cells import as_turn_list, cell_text, unpacked
-from conversations.vocabulary import listed, word_set
+from conversations.vocabulary import word_list, word_set
 
-INNER = listed("columns", "inner")
+INNER = word_list("columns", "inner")
 SHOWN = 100
 OPENINGS = word_set("columns", "openings")
 OPENERS = word_set("columns", "openers")
@@ -60,11 +60,11 @@ def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[st
         return None
     order = sorted(places, key=lambda name: places[name][0])
 
-    def listed(values: dict[str, Any]) -> dict[str, Any]:
+    def word_list(values: dict[str, Any]) -> dict[str, Any]:
         turns = [{"speaker": places[name][1], "text": cell_text(values.get(name))} for name in order]
         return {name: value for name, value in values.items() if name not in places} | {"turns": turns}
 
-    return listed
+    return word_list
 
 
 def _numbered_side(name: str) -> tuple[str, str]:
@@ -87,7 +87,7 @@ def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]]
     if not column or len(speakers) < 2 or any(_mostly(sample, name, holds_turns) for name in names):
         return None
 
-    def listed(values: dict[str, Any]) -> dict[str, Any]:
+    def word_list(values: dict[str, Any]) -> dict[str, Any]:
         turns = as_turn_list(values.get(column))
         if turns is None:
             return values
@@ -96,7 +96,7 @@ def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]]
         ]
         return values | {column: [turn for pair in pairs for turn in pair]}
 
-    return listed
+    return word_list
 
 
 def _is_by_side(value: Any) -> bool:

@@ -8,13 +8,13 @@ import math
 import re
 from typing import Any
 
-from conversations.vocabulary import listed
+from conversations.vocabulary import word_list
 
 # Keys of a person's name, and of a message's text, if the value is an object; the best first.
-NAME_KEYS = listed("columns", "names")
+NAME_KEYS = word_list("columns", "names")
 # Keys of the person if an object holds one, as in {"user": {"displayName": "Anna"}}.
-PERSON_KEYS = listed("columns", "persons")
-TEXT_KEYS = listed("columns", "texts")
+PERSON_KEYS = word_list("columns", "persons")
+TEXT_KEYS = word_list("columns", "texts")
 # Beginnings of the types of parts that were not said.
 PROGRAMS = ("tool", "reasoning", "thinking", "redacted_thinking", "function")
 # What NumPy writes around the items of a list, and in place of the commas between them.

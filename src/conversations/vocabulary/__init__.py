@@ -20,7 +20,7 @@ def word_lists(subject: str) -> dict[str, Any]:
     return content
 
 
-def listed(subject: str, *keys: str) -> tuple[str, ...]:
+def word_list(subject: str, *keys: str) -> tuple[str, ...]:
     """Return the words of a list in their order.
 
     :param keys: Keys that lead to the list.
@@ -34,7 +34,7 @@ def listed(subject: str, *keys: str) -> tuple[str, ...]:
 
 def word_set(subject: str, *keys: str) -> frozenset[str]:
     """Return the words of a list."""
-    return frozenset(listed(subject, *keys))
+    return frozenset(word_list(subject, *keys))
 
 
 def by_word(subject: str, *keys: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import forget, history, promote, prune, rollback, versions
 from dial2vec.cli.report import report
 from dial2vec.cli.schedule import schedule
-from dial2vec.cli.search import index, search
+from dial2vec.cli.search import duplicates, index, search
 from dial2vec.cli.segments import segments
 from dial2vec.cli.serving import serve
 from dial2vec.processes import collect_rarely
@@ -33,7 +33,7 @@ from dial2vec.processes import collect_rarely
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, add, fetch, stats),
     "Train": (new, run, results, page),
-    "Look into them": (look, index, search, explore, explain),
+    "Look into them": (look, index, search, duplicates, explore, explain),
     "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, prune, forget, drift, schedule),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from conversations.words import printable, short
+from dial2vec.cli.filters import WHERE
 from dial2vec.cli.group import examples
+from dial2vec.cli.table import fitted, width
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 # Widths of the table, in characters.
 NAME, NUMBER, SHARE = 32, 15, 10
-WHERE = 'Count only dialogues with this metadata, such as "channel == phone"; may be repeated.'
 KEY = "Show this key of the metadata; may be repeated. Default: all with numbers or few different values."
 
 
@@ -31,7 +31,7 @@ KEY = "Show this key of the metadata; may be repeated. Default: all with numbers
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--over", type=click.Choice(["day", "week", "month"]), help="Show the share of each group by period.")
 @click.option("--key", "keys", multiple=True, metavar="KEY", help=KEY)
-@click.option("--where", multiple=True, metavar="CONDITION", help=WHERE)
+@WHERE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of a table.")
 def groups(
@@ -80,7 +80,7 @@ def groups(
 @click.option("--since", metavar="DATE", help="Start of the first period; default: the earliest dialogue.")
 @click.option("--until", metavar="DATE", help="End of the second period, which does not include it.")
 @click.option("--key", "keys", multiple=True, metavar="KEY", help=KEY)
-@click.option("--where", multiple=True, metavar="CONDITION", help=WHERE)
+@WHERE
 @click.option("--seed", default=1, show_default=True, help="Random seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def compare(
@@ -100,15 +100,13 @@ def compare(
     Groups that grew, shrank, are new or gone; metadata and terms that changed; and dialogues that show it. A second
     collection has the same encoder; its dialogues go to the groups of the first.
     """
-    from tqdm.auto import tqdm
-
-    from conversations.progress import moving
+    from conversations.progress import bar_to
     from dial2vec.collection.changes import compare_groups
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.filters import Filters
 
     first, second = CollectionFolder(folder), None if other is None else CollectionFolder(other)
-    with moving(tqdm(desc="dialogues read", unit="", disable=None, leave=False)) as bar:
+    with bar_to(None, "dialogues read", unit="") as bar:
         changes = compare_groups(
             first,
             second,
@@ -140,30 +138,22 @@ def _plain(table: pd.DataFrame, *, as_csv: bool) -> str:
     return str(safe.to_csv(index=False, lineterminator="\n")).rstrip("\n")
 
 
-def _width() -> int:
-    return min(shutil.get_terminal_size().columns, 140)
-
-
-def _cut(text: object, width: int) -> str:
-    return textwrap.shorten(printable(str(text)), width, placeholder=" ...")
-
-
 def _overview(table: pd.DataFrame) -> str:
     """Return the groups, largest first, with as many numbers of the metadata as fit, and what stands out."""
-    room = max(1, (_width() - NAME - 21) // NUMBER)
+    room = max(1, (width() - NAME - 21) // NUMBER)
     keys = [name.removeprefix("mean.") for name in table.columns if name.startswith("mean.")][:room]
-    heads = "".join(f"{_cut(key, NUMBER - 2):>{NUMBER}}" for key in keys)
+    heads = "".join(f"{fitted(key, NUMBER - 2):>{NUMBER}}" for key in keys)
     lines = [f"{'id':>4} {'size':>7} {'share':>6}  {'name':<{NAME}}{heads}"]
     for id, row in table.iterrows():
         numbers = "".join(f"{_spread(row[f'mean.{key}'], row[f'sd.{key}']):>{NUMBER}}" for key in keys)
-        lines.append(f"{id:>4} {row['size']:>7,} {row['share']:>6.1%}  {_cut(row['name'], NAME):<{NAME}}{numbers}")
+        lines.append(f"{id:>4} {row['size']:>7,} {row['share']:>6.1%}  {fitted(row['name'], NAME):<{NAME}}{numbers}")
         lines += _indented(f"* {row['stands_out']}") if row["stands_out"] else []
     return "\n".join(line.rstrip() for line in lines)
 
 
 def _indented(text: str) -> list[str]:
     return textwrap.wrap(
-        printable(text), max(80, _width()), initial_indent=" " * 21, subsequent_indent=" " * 23, break_long_words=False
+        printable(text), max(80, width()), initial_indent=" " * 21, subsequent_indent=" " * 23, break_long_words=False
     )
 
 
@@ -177,18 +167,18 @@ def _over_time(table: pd.DataFrame, over: Period) -> str:
     """Return the share of each group in the last periods that fit, then all clear changes, the latest first."""
     form = "%Y-%m" if over == "month" else "%Y-%m-%d"
     shares = table.pivot(index=["group", "name"], columns="period", values="share")
-    shares = shares[shares.columns[-max(1, (_width() - NAME - 6) // SHARE) :]]
+    shares = shares[shares.columns[-max(1, (width() - NAME - 6) // SHARE) :]]
     sizes = table.groupby("group")["size"].sum()
     heads = "".join(f"{period.strftime(form):>{SHARE + 1}}" for period in shares.columns)
     lines = [f"{'id':>4}  {'name':<{NAME}}{heads}"]
     for (id, name), row in sorted(shares.iterrows(), key=lambda item: -int(sizes[item[0][0]])):
-        lines.append(f"{id:>4}  {_cut(name, NAME):<{NAME}}" + "".join(f"{share:>{SHARE + 1}.1%}" for share in row))
+        lines.append(f"{id:>4}  {fitted(name, NAME):<{NAME}}" + "".join(f"{share:>{SHARE + 1}.1%}" for share in row))
     clear = table[table["change"] != ""].sort_values(["period", "p"], ascending=[False, True], kind="stable")
     lines.append("Clear changes, each period against all before it, with all tries counted (5 %):")
     for row in clear.to_dict("records"):
         interval = row["difference_low"], row["difference_high"]
         words = _change(row["change"], row["before"], row["share"], interval, row["p_adjusted"])
-        lines.append(f"  {row['period'].strftime(form)}  {_cut(row['name'], NAME)} ({row['group']}) {words}")
+        lines.append(f"  {row['period'].strftime(form)}  {fitted(row['name'], NAME)} ({row['group']}) {words}")
     return "\n".join(lines if len(clear) else [*lines, "  none"])
 
 
@@ -237,7 +227,7 @@ def _what(row: dict[str, Any]) -> str:
 
 
 def _sentence(row: dict[str, Any]) -> str:
-    group = f"{_cut(row['name'], NAME)} ({row['group']})" if _group(row) >= 0 else _cut(row["name"], NAME)
+    group = f"{fitted(row['name'], NAME)} ({row['group']})" if _group(row) >= 0 else fitted(row["name"], NAME)
     group = "all dialogues" if "key" in row and _group(row) < 0 else group
     subject = group + (f": {printable(_what(row))}" if _what(row) else "")
     interval = row["low"], row["high"]
@@ -253,6 +243,5 @@ def _dialogue(example: dict[str, Any], collection: CollectionFolder, term: str) 
     [dialogue] = collection.dialogues([collection.row(example["dialogue_id"])])
     having = [turn.text for turn in dialogue.turns if term and term in turn.text.lower()]
     text = having[0] if having else " / ".join(turn.text for turn in dialogue.turns[:3])
-    return (
-        f"      {printable(example['dialogue_id'])}  {_cut(text, max(60, _width() - 8 - len(example['dialogue_id'])))}"
-    )
+    id = example["dialogue_id"]
+    return f"      {printable(id)}  {fitted(text, width() - 8 - len(id), least=60)}"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
@@ -14,6 +12,7 @@ import click
 
 from conversations.words import printable
 from dial2vec.cli.group import examples
+from dial2vec.cli.table import fitted, width
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -46,9 +45,7 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
     """
     if undo and (k is not None or from_scratch):
         raise Dial2vecError("found --undo with --k or --anew; expected one of them. --undo brings old clusters back.")
-    from tqdm.auto import tqdm
-
-    from conversations.progress import moving
+    from conversations.progress import bar_to
     from dial2vec.collection.clustering.clustering import cluster as cluster_collection
     from dial2vec.collection.clustering.clustering import clustering_steps, restore_clusters
     from dial2vec.collection.collection_folder import CollectionFolder
@@ -57,7 +54,7 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
     if undo:
         clusters = restore_clusters(collection)
     else:
-        with moving(tqdm(total=clustering_steps(), desc="groups", disable=None, leave=False)) as bar:
+        with bar_to(clustering_steps(), "groups") as bar:
             clusters = cluster_collection(collection, k=k, seed=seed, from_scratch=from_scratch, done=bar.update)
     if as_json:
         record = json.loads((folder / "clusters" / "clusters.json").read_text(encoding="utf-8"))
@@ -79,7 +76,7 @@ def _table(clusters: Clusters, collection: CollectionFolder) -> str:
     """Return areas and their clusters, largest first, with what is said in a typical and in a borderline dialogue."""
     from dial2vec.collection.clustering.speaking import speaking_turns
 
-    width = min(shutil.get_terminal_size().columns, 140)
+    room = width()
     lines = [f"{'id':>4} {'size':>7} {'stable':>6}  name"]
     areas = {area.id: area for area in clusters.areas}
     titled = len(areas) < len(clusters.shown)
@@ -87,21 +84,18 @@ def _table(clusters: Clusters, collection: CollectionFolder) -> str:
     for cluster in sorted(clusters.shown, key=lambda cluster: (*_rank(cluster.area, areas), -cluster.size)):
         if titled and cluster.area in areas and cluster.area != above:
             above = cluster.area
-            lines.append(f"{'':4} {areas[above].size:>7,} {'':6}  {areas[above].name.upper()}"[:width])
-        lines.append(f"{cluster.id:>4} {cluster.size:>7,} {cluster.stability:>6.2f}  {cluster.name}"[:width])
+            lines.append(f"{'':4} {areas[above].size:>7,} {'':6}  {areas[above].name.upper()}"[:room])
+        lines.append(f"{cluster.id:>4} {cluster.size:>7,} {cluster.stability:>6.2f}  {cluster.name}"[:room])
         if len(parts := [topic for topic in clusters.fine if topic.cluster == cluster.id]) > 1:
             fine = " · ".join(f"{topic.name} ({topic.size:,})" for topic in sorted(parts, key=lambda part: -part.size))
-            lines.append(
-                f"{'':21}{'fine':<10}  {textwrap.shorten(fine, max(MIN_TEXT, width - 34), placeholder=' ...')}"
-            )
+            lines.append(f"{'':21}{'fine':<10}  {fitted(fine, room - 34, least=MIN_TEXT)}")
         for title, names in (("typical", cluster.typical), ("borderline", cluster.borderline)):
             for name in names[:1]:
                 [dialogue] = collection.dialogues([collection.row(name)])
                 spoken = speaking_turns(dialogue, cluster.terms)
-                text = printable(" / ".join(dialogue.turns[place].text for place in spoken))
-                room = max(MIN_TEXT, width - 36 - len(name))
-                text = textwrap.shorten(text, room, placeholder=" ...")
-                lines.append(f"{'':21}{title:<10}  {text:<{room}}  {printable(name)}")
+                wide = max(MIN_TEXT, room - 36 - len(name))
+                text = fitted(" / ".join(dialogue.turns[place].text for place in spoken), wide)
+                lines.append(f"{'':21}{title:<10}  {text:<{wide}}  {printable(name)}")
     return "\n".join(lines)
 
 

@@ -13,7 +13,6 @@ from conversations.words import printable
 from dial2vec.cli.group import examples
 
 if TYPE_CHECKING:
-    from dial2vec.collection.clustering.clusters import Clusters
     from dial2vec.collection.clustering.curation import Change
 
 
@@ -35,9 +34,7 @@ def curate(context: click.Context, folder: Path) -> None:
 @click.pass_obj
 def rename(folder: Path, cluster: int, name: str) -> None:
     """Give a cluster a name, which stays."""
-    change = _decide(folder, "rename", cluster, to=name)
-    click.echo(f"Cluster {cluster} ({_name(change.before, cluster)}) is {_name(change.after, cluster)} now.")
-    _say_undo(folder)
+    _decide(folder, "rename", cluster, to=name)
 
 
 @curate.command(epilog=examples("dial2vec curate calls merge 3 7"))
@@ -46,13 +43,7 @@ def rename(folder: Path, cluster: int, name: str) -> None:
 @click.pass_obj
 def merge(folder: Path, cluster: int, other: int) -> None:
     """Let the dialogues of cluster OTHER join CLUSTER."""
-    change = _decide(folder, "merge", cluster, other=other)
-    [size] = [group.size for group in change.after.clusters if group.id == cluster]
-    click.echo(
-        f"Cluster {other} ({_name(change.before, other)}) joined cluster {cluster} ({_name(change.after, cluster)}), "
-        f"which has {size:,} dialogues now."
-    )
-    _say_undo(folder)
+    _decide(folder, "merge", cluster, other=other)
 
 
 @curate.command(epilog=examples("dial2vec curate calls split 3"))
@@ -60,13 +51,7 @@ def merge(folder: Path, cluster: int, other: int) -> None:
 @click.pass_obj
 def split(folder: Path, cluster: int) -> None:
     """Make each fine topic of a cluster a cluster of its own."""
-    change = _decide(folder, "split", cluster)
-    known = {group.id for group in change.before.clusters} - {cluster}
-    parts = [group for group in change.after.clusters if group.id not in known]
-    click.echo(f"Cluster {cluster} ({_name(change.before, cluster)}) is {len(parts)} clusters now:")
-    for part in parts:
-        click.echo(f"{part.id:>4} {part.size:>7,}  {printable(part.name)}")
-    _say_undo(folder)
+    _decide(folder, "split", cluster)
 
 
 @curate.command(epilog=examples("dial2vec curate calls pin 3"))
@@ -74,9 +59,7 @@ def split(folder: Path, cluster: int) -> None:
 @click.pass_obj
 def pin(folder: Path, cluster: int) -> None:
     """Keep a cluster together, with its id and its name, whatever is clustered later."""
-    change = _decide(folder, "pin", cluster)
-    click.echo(f"Cluster {cluster} ({_name(change.after, cluster)}) stays together.")
-    _say_undo(folder)
+    _decide(folder, "pin", cluster)
 
 
 @curate.command(epilog=examples("dial2vec curate calls hide 3"))
@@ -84,9 +67,7 @@ def pin(folder: Path, cluster: int) -> None:
 @click.pass_obj
 def hide(folder: Path, cluster: int) -> None:
     """Leave a cluster out of tables and maps; its dialogues are kept."""
-    change = _decide(folder, "hide", cluster)
-    click.echo(f"Cluster {cluster} ({_name(change.before, cluster)}) is hidden.")
-    _say_undo(folder)
+    _decide(folder, "hide", cluster)
 
 
 @curate.command(epilog=examples("dial2vec curate calls move d17 3"))
@@ -95,12 +76,7 @@ def hide(folder: Path, cluster: int) -> None:
 @click.pass_obj
 def move(folder: Path, dialogue: str, cluster: int) -> None:
     """Put a dialogue into another cluster, where it stays."""
-    change = _decide(folder, "move", cluster, dialogue=dialogue)
-    click.echo(
-        f"{printable(dialogue)} is in cluster {cluster} ({_name(change.after, cluster)}) now, no longer in "
-        f"{printable(change.decision.other_name or '')}."
-    )
-    _say_undo(folder)
+    _decide(folder, "move", cluster, dialogue=dialogue)
 
 
 @curate.command(epilog=examples('dial2vec curate calls note d17 "Call back on Monday"'))
@@ -175,26 +151,27 @@ def _decide(
     to: str | None = None,
     other: int | None = None,
     dialogue: str | None = None,
-) -> Change:
+) -> None:
     from dial2vec.collection.clustering.curation import curate as decide
     from dial2vec.collection.collection_folder import CollectionFolder
 
     collection = CollectionFolder(folder)
-    return _with_bar(lambda done: decide(collection, action, cluster, to=to, other=other, dialogue=dialogue, done=done))
+    change = _with_bar(
+        lambda done: decide(collection, action, cluster, to=to, other=other, dialogue=dialogue, done=done)
+    )
+    if action == "split":
+        click.echo(f"Cluster {cluster} ({printable(change.decision.name)}) is {len(change.parts)} clusters now:")
+        for part in change.parts:
+            click.echo(f"{part.id:>4} {part.size:>7,}  {printable(part.name)}")
+    else:
+        sentence = printable(change.sentence(lambda cluster: f"cluster {cluster.id} ({cluster.name})"))
+        click.echo(f"{sentence[0].upper()}{sentence[1:]}" if dialogue is None else sentence)
+    click.echo(f"To take it back: dial2vec curate {quote(str(folder))} undo")
 
 
 def _with_bar(work: Callable[[Callable[[int], object]], Change]) -> Change:
-    from tqdm.auto import tqdm
-
+    from conversations.progress import bar_to
     from dial2vec.collection.clustering.stability import HALVES
 
-    with tqdm(total=HALVES, desc="groups", disable=None, leave=False) as bar:
+    with bar_to(HALVES, "groups") as bar:
         return work(bar.update)
-
-
-def _name(clusters: Clusters, id: int) -> str:
-    return printable(next(cluster.name for cluster in clusters.clusters if cluster.id == id))
-
-
-def _say_undo(folder: Path) -> None:
-    click.echo(f"To take it back: dial2vec curate {quote(str(folder))} undo")

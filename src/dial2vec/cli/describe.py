@@ -45,12 +45,11 @@ def describe(
     an address is given. A few masked dialogues of each group are sent, after a question with the estimated cost. The
     groups keep their own names and terms. Writes FOLDER/descriptions/descriptions.json.
     """
-    from tqdm.auto import tqdm
-
+    from conversations.masking import Masks
+    from conversations.progress import bar_to
     from conversations.redaction import COUNTRIES
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.describing.describing import describe_groups, estimate, questions_of
-    from dial2vec.project.import_export import Masks
 
     if unmasked and (names or countries):
         raise Dial2vecError(
@@ -68,7 +67,7 @@ def describe(
         return
     if expected.questions and not yes:
         _agree(_sentence(expected, settings, unmasked=unmasked))
-    with tqdm(total=len(questions), desc="groups", disable=None, leave=False) as bar:
+    with bar_to(len(questions), "groups") as bar:
         described = describe_groups(collection, settings, questions, masked=not unmasked, done=bar.update)
     click.echo(json.dumps(described.record, ensure_ascii=False, indent=2) if as_json else _table(described))
     if described.failures:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +10,7 @@ import click
 
 from conversations.words import printable
 from dial2vec.cli.group import examples
+from dial2vec.cli.table import fitted, width
 from dial2vec.errors import CorpusError, did_you_mean
 
 if TYPE_CHECKING:
@@ -95,14 +94,13 @@ def _values(answers: tuple[str, ...], known: tuple[str, ...]) -> list[FacetValue
 
 def _table(result: Facet) -> str:
     """Return a line per answer with its size and expected share, and below it the dialogues that are surest."""
-    width = min(shutil.get_terminal_size().columns, 140)
+    room = width()
     lines = [f"{'dialogues':>9} {'expected':>8}  answer"]
     table = result.table.sort_values(["probability", "dialogue_id"], ascending=[False, True])
     for label, size in result.sizes.items():
-        lines.append(f"{size:>9,} {result.shares[label]:>8.1%}  {printable(label)}"[:width])
+        lines.append(f"{size:>9,} {result.shares[label]:>8.1%}  {printable(label)}"[:room])
         for row in table[table["value"] == label].dropna(subset="turn").head(SHOWN).itertuples():
             end = f"  {printable(row.dialogue_id)}"
-            text = printable(f"{row.speaker}: {row.text}")
-            text = textwrap.shorten(text, max(MIN_TEXT, width - 26 - len(end)), placeholder=" ...")
+            text = fitted(f"{row.speaker}: {row.text}", room - 26 - len(end), least=MIN_TEXT)
             lines.append(f"{'':20}{row.probability:>5.0%} {text}{end}")
     return "\n".join(lines)

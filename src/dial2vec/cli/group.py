@@ -47,6 +47,14 @@ class Sections(click.Group):
         group = super().get_command(ctx, MOVED[name])
         return group.get_command(ctx, name) if isinstance(group, click.Group) else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return a command and its arguments; `search --near-duplicates` is the old name of `duplicates`."""
+        if args[0] == "search" and "--near-duplicates" in args:
+            args = ["duplicates", *(arg for arg in args[1:] if arg != "--near-duplicates")]
+        return super().resolve_command(ctx, args)
+
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does, and how to start."""
         super().format_help_text(ctx, formatter)

@@ -7,6 +7,7 @@ from shlex import quote
 
 import click
 
+from dial2vec.cli.filters import WHERE
 from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
 
@@ -21,12 +22,7 @@ from dial2vec.errors import Dial2vecError
 @click.option("--before", metavar="DATE", help="Start of the second of two periods to compare; default: a late one.")
 @click.option("--since", metavar="DATE", help="Count no dialogues before this date.")
 @click.option("--until", metavar="DATE", help="Count only dialogues before this date.")
-@click.option(
-    "--where",
-    multiple=True,
-    metavar="CONDITION",
-    help='Count only dialogues with this metadata, such as "channel == phone"; may be repeated.',
-)
+@WHERE
 def report(
     folder: Path,
     output: Path | None,
@@ -44,16 +40,14 @@ def report(
     """
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise Dial2vecError(f"{output} does not end in .html; expected an .html file. Rename it.")
-    from tqdm.auto import tqdm
-
-    from conversations.progress import moving
+    from conversations.progress import bar_to
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.summary import Scope, write_summary
 
     collection = CollectionFolder(folder)
     path = output or Path(f"{folder.resolve().name}.html")
     sheet = path.with_suffix(".pdf") if pdf else None
-    with moving(tqdm(desc="dialogues read", unit="", disable=None, leave=False)) as bar:
+    with bar_to(None, "dialogues read", unit="") as bar:
         summary = write_summary(
             path, collection, Scope(before, since, until, where), pdf=sheet, paper=paper, done=bar.update
         )

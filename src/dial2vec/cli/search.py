@@ -6,14 +6,15 @@ import json
 import re
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
 
+from dial2vec.cli.filters import filter_options
 from dial2vec.cli.group import examples
 from dial2vec.cli.model import UNTRAINED, model_option
 from dial2vec.cli.workers import worker_options
@@ -85,27 +86,11 @@ def _update(collection: CollectionFolder, approximate: bool) -> None:
     click.echo(f"{measured.recall:.1%} of the 10 nearest (--exact finds all)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What a user wants of each query.
-
-    :param unlike: texts or dialogues that are not wanted.
-    """
-
-    k: int
-    filters: Filters
-    way: Asked
-    unlike: Sequence[str | Dialogue]
-    exact: bool
-    as_json: bool
-
-
 @click.command(
     epilog=examples(
         'dial2vec search calls "my card was stolen" -k 5 --label cards --after 2026-01-01',
         'dial2vec search calls "stolen card" --not "stolen phone" --where "channel in phone, chat"',
         "dial2vec search calls --like c-17 --not c-20 --json",
-        "dial2vec search calls --near-duplicates",
     )
 )
 @click.argument("folder", type=click.Path(path_type=Path))
@@ -117,25 +102,9 @@ class _Asked:
 )
 @click.option("--moments", "way", flag_value="moments", help="Find by single turns and their words.")
 @click.option("--themes", "way", flag_value="themes", help="Find by whole dialogues; default: what suits the query.")
-@click.option("--label", "labels", multiple=True, help="Find only dialogues with this label; may be repeated.")
-@click.option("--speaker", "speakers", multiple=True, help="Find only dialogues with this speaker; may be repeated.")
-@click.option("--after", metavar="DATE", help="Find only dialogues from this day on, such as 2026-03-04.")
-@click.option("--before", metavar="DATE", help="Find only dialogues before this day.")
-@click.option(
-    "--where",
-    multiple=True,
-    metavar="CONDITION",
-    help='Find only dialogues with this metadata, such as "channel == phone", "csat <= 2 or note ~ angry", "agent in '
-    'ann, bob" or "csat is missing"; may be repeated.',
-)
-@click.option("--near-duplicates", is_flag=True, help="Find groups of dialogues that say nearly the same instead.")
-@click.option(
-    "--similarity",
-    type=click.FloatRange(0, 1, min_open=True),
-    help="Share of word triples that near-duplicates have in common; default: 0.8.",
-)
+@filter_options
 @click.option("--exact", is_flag=True, help="Compare every vector even if there is an index.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON record per dialogue or group, each on a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON record per dialogue, each on a line.")
 def search(
     folder: Path,
     query: str | None,
@@ -143,13 +112,7 @@ def search(
     like: str | None,
     unlike: tuple[str, ...],
     way: Asked | None,
-    labels: tuple[str, ...],
-    speakers: tuple[str, ...],
-    after: str | None,
-    before: str | None,
-    where: tuple[str, ...],
-    near_duplicates: bool,
-    similarity: float | None,
+    filters: Filters,
     exact: bool,
     as_json: bool,
 ) -> None:
@@ -160,33 +123,54 @@ def search(
     """
     if query is not None and like is not None:
         raise Dial2vecError(f"found both a query and --like {like}. Give one of them.")
-    if similarity is not None and not near_duplicates:
-        raise Dial2vecError("found --similarity without --near-duplicates; expected both. Add that, or leave it out.")
-    if near_duplicates and (query is not None or like is not None or unlike or way):
-        raise Dial2vecError(
-            "found --near-duplicates with a query, --like, --not or a way; expected no query. Leave it out."
-        )
     if way == "moments" and unlike:
         raise Dial2vecError("found --not with --moments; expected --themes, which it works by. Leave one out.")
     from dial2vec.collection.collection_folder import CollectionFolder
-    from dial2vec.collection.search import Filters
 
     collection = CollectionFolder(folder)
-    filters = Filters(labels, speakers, after, before, where)
-    if near_duplicates:
-        _show_near_duplicates(collection, similarity or 0.8, k, filters, as_json=as_json)
-        return
     # Before the encoder is loaded, which takes seconds.
     filters.rows(collection)
     wanted = _of_collection(collection, like) if like is not None else _parse_query(query)
-    asked = _Asked(k, filters, way or "auto", [_parse_unlike(collection, given) for given in unlike], exact, as_json)
-    engine = _open(collection, asked.way)
-    if wanted is not None:
-        _answer(engine, wanted, asked)
-        return
-    for line in sys.stdin:
-        if line.strip():
-            _answer(engine, line.strip(), asked)
+    avoided = [_parse_unlike(collection, given) for given in unlike]
+    engine = _open(collection, way or "auto")
+    ask = partial(engine.answer, k=k, filters=filters, exact=exact, way=way or "auto", unlike=avoided)
+    for asked in (wanted,) if wanted is not None else filter(None, map(str.strip, sys.stdin)):
+        _show(asked, ask, n=len(collection), as_json=as_json)
+
+
+@click.command(
+    epilog=examples("dial2vec duplicates calls", "dial2vec duplicates calls --similarity 0.7 --label cards --json")
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Number of groups to show.")
+@click.option(
+    "--similarity",
+    default=0.8,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Share of word triples that near-duplicates have in common.",
+)
+@filter_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON record per group, each on a line.")
+def duplicates(folder: Path, k: int, similarity: float, filters: Filters, as_json: bool) -> None:
+    """Find groups of dialogues that say nearly the same, largest first.
+
+    A group is shown with the first dialogue's opening, and how similar the others are to it.
+    """
+    from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.search.near_duplicates import find_near_duplicates
+    from dial2vec.collection.search.showing import near_duplicates_as_record, near_duplicates_as_text
+
+    collection, begun = CollectionFolder(folder), time.perf_counter()
+    groups = find_near_duplicates(collection, similarity=similarity, filters=filters, progress=True)
+    seconds = time.perf_counter() - begun
+    for place, group in enumerate(groups[:k], start=1):
+        if as_json:
+            click.echo(json.dumps(near_duplicates_as_record(group), ensure_ascii=False))
+        else:
+            click.echo(near_duplicates_as_text(place, group, _of_collection(collection, group.dialogue_ids[0])))
+    copies = sum(len(group.dialogue_ids) for group in groups)
+    click.echo(f"{len(groups)} groups with {copies} of {len(collection)} dialogues in {seconds:.2f} s", err=True)
 
 
 def _open(collection: CollectionFolder, way: Asked) -> Search:
@@ -232,41 +216,18 @@ def _parse_query(query: str | None) -> str | Dialogue | None:
     return query
 
 
-def _find(engine: Search, query: str | Dialogue, asked: _Asked) -> Answer:
-    return engine.answer(query, asked.k, filters=asked.filters, exact=asked.exact, way=asked.way, unlike=asked.unlike)
-
-
-def _answer(engine: Search, query: str | Dialogue, asked: _Asked) -> None:
+def _show(query: str | Dialogue, ask: Callable[[str | Dialogue], Answer], *, n: int, as_json: bool) -> None:
     from dial2vec.collection.search.showing import hit_as_record, hits_as_text
 
     begun = time.perf_counter()
-    answer = _find(engine, query, asked)
+    answer = ask(query)
     seconds = time.perf_counter() - begun
     if not answer.close:
         click.echo("Nothing is close: questions at random come as near to these dialogues", err=True)
-    if asked.as_json:
+    if as_json:
         for hit in answer.hits:
             click.echo(json.dumps(hit_as_record(hit), ensure_ascii=False))
         return
     click.echo(hits_as_text(answer.hits, bold=sys.stdout.isatty()))
-    counts = f"{len(answer.hits)} of {len(engine.collection)} dialogues by {answer.way}"
     order = "; a figure is the similarity of meaning, and the order counts words too" if answer.way == "moments" else ""
-    click.echo(f"{counts} in {seconds:.2f} s{order}", err=True)
-
-
-def _show_near_duplicates(
-    collection: CollectionFolder, similarity: float, k: int, filters: Filters, *, as_json: bool
-) -> None:
-    from dial2vec.collection.search.near_duplicates import find_near_duplicates
-    from dial2vec.collection.search.showing import near_duplicates_as_record, near_duplicates_as_text
-
-    begun = time.perf_counter()
-    groups = find_near_duplicates(collection, similarity=similarity, filters=filters, progress=True)
-    seconds = time.perf_counter() - begun
-    for place, group in enumerate(groups[:k], start=1):
-        if as_json:
-            click.echo(json.dumps(near_duplicates_as_record(group), ensure_ascii=False))
-        else:
-            click.echo(near_duplicates_as_text(place, group, _of_collection(collection, group.dialogue_ids[0])))
-    copies = sum(len(group.dialogue_ids) for group in groups)
-    click.echo(f"{len(groups)} groups with {copies} of {len(collection)} dialogues in {seconds:.2f} s", err=True)
+    click.echo(f"{len(answer.hits)} of {n} dialogues by {answer.way} in {seconds:.2f} s{order}", err=True)

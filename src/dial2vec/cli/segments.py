@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import textwrap
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -13,6 +11,7 @@ import click
 
 from conversations.words import printable
 from dial2vec.cli.group import examples
+from dial2vec.cli.table import fitted, width
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -35,9 +34,7 @@ def segments(folder: Path, dialogue_id: str | None, seed: int, as_json: bool) ->
     dialogue is cut is learnt from the collection itself, without labels. Writes into FOLDER/segments: segments.parquet,
     segments.csv, and topics.json.
     """
-    from tqdm.auto import tqdm
-
-    from conversations.progress import moving
+    from conversations.progress import bar_to
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.turns import complete_turns
     from dial2vec.collection.segments import find_segments
@@ -48,7 +45,7 @@ def segments(folder: Path, dialogue_id: str | None, seed: int, as_json: bool) ->
         _show_dialogue(collection, dialogue_id, as_json=as_json)
         return
     complete_turns(collection, progress=True)
-    with moving(tqdm(total=segment_steps(collection), desc="segments", disable=None, leave=False)) as bar:
+    with bar_to(segment_steps(collection), "segments") as bar:
         result = find_segments(collection, seed=seed, done=bar.update)
     if as_json:
         click.echo((folder / "segments" / "topics.json").read_text(encoding="utf-8").rstrip())
@@ -65,16 +62,15 @@ def segments(folder: Path, dialogue_id: str | None, seed: int, as_json: bool) ->
 
 def _table(result: Segments, collection: CollectionFolder) -> str:
     """Return the topics, the one with most segments first, each with its most typical segment."""
-    width = min(shutil.get_terminal_size().columns, 140)
+    room = width()
     lines = [f"{'id':>4} {'segments':>9} {'dialogues':>9} {'words':>6}  name"]
     for topic in result.topics:
         name = printable(topic.name)
-        lines.append(f"{topic.id:>4} {topic.segments:>9,} {topic.dialogues:>9,} {topic.share:>6.1%}  {name}"[:width])
+        lines.append(f"{topic.id:>4} {topic.segments:>9,} {topic.dialogues:>9,} {topic.share:>6.1%}  {name}"[:room])
         for place in topic.typical[:1]:
             [dialogue] = collection.dialogues([collection.row(place.dialogue_id)])
-            text = printable(" / ".join(turn.text for turn in dialogue.turns[place.first : place.last + 1]))
-            text = textwrap.shorten(text, max(MIN_TEXT, width - 33), placeholder=" ...")
-            lines.append(f"{'':33}{text}")
+            text = " / ".join(turn.text for turn in dialogue.turns[place.first : place.last + 1])
+            lines.append(f"{'':33}{fitted(text, room - 33, least=MIN_TEXT)}")
     return "\n".join(lines)
 
 

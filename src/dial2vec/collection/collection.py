@@ -73,7 +73,7 @@ class Collection(CollectionFolder):
         import pandas as pd
 
         existing = None if k is not None or from_scratch else read_clusters(self)
-        if existing is not None and existing[0].fine and existing[0].seen == len(self):
+        if existing is not None and existing[0].seen == len(self):
             clusters = existing[0]
         else:
             clusters = cluster(self, k=k, seed=seed, from_scratch=from_scratch)

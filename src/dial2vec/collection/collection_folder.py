@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import textwrap
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -98,22 +100,19 @@ class Manifest:
 
         :raises ArtifactError: if the folder is no collection, or a collection in another format.
         """
-        try:
-            record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-            if (version := record.pop("format")) != FORMAT:
-                raise ArtifactError(
-                    f"{folder} is a collection in format {version}; expected {FORMAT}. Index its dialogues again."
-                )
-            return cls(**record | {"additions": tuple(Addition(**addition) for addition in record["additions"])})
-        except (FileNotFoundError, NotADirectoryError) as error:
+        path = folder / MANIFEST
+        if not path.is_file():
             made = f"index {folder} --output FOLDER" if folder.is_file() else f"index FILE --output {folder}"
+            raise ArtifactError(f"{folder} is no collection: it has no {MANIFEST}. `dial2vec {made}` makes one.")
+        with readable(path, f". Remove {folder}, and index its dialogues again."):
+            record = json.loads(path.read_text(encoding="utf-8"))
+            version, additions = record.pop("format"), tuple(Addition(**each) for each in record.pop("additions"))
+            manifest = cls(**record, additions=additions)
+        if version != FORMAT:
             raise ArtifactError(
-                f"{folder} is no collection: it has no {MANIFEST}. `dial2vec {made}` makes one."
-            ) from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ArtifactError(
-                f"{folder / MANIFEST} cannot be read ({error}). Remove {folder}, and index its dialogues again."
-            ) from error
+                f"{folder} is a collection in format {version}; expected {FORMAT}. Index its dialogues again."
+            )
+        return manifest
 
 
 class CollectionFolder:
@@ -158,6 +157,12 @@ class CollectionFolder:
             table = _with_facet(table, path)
         return table
 
+    @property
+    def times(self) -> NDArray[np.datetime64]:
+        """Start of each dialogue in UTC, datetime64[s]; NaT without a date."""
+        seconds = self.rows["date"].cast(pa.int64()).fill_null(np.iinfo(np.int64).min)
+        return np.asarray(seconds.to_numpy().astype("datetime64[s]"))
+
     @cached_property
     def metadata_kinds(self) -> dict[str, Evidence]:
         """Kind and type of each key of the metadata, the most frequent key first."""
@@ -197,30 +202,45 @@ class CollectionFolder:
                 yield dialogue_from_record(json.loads(handle.readline()))
 
     def _whole(self, name: str, size: int) -> Path:
-        path = self.folder / name
-        size_found = path.stat().st_size if path.is_file() else 0
-        if size_found < size:
-            raise ArtifactError(
-                f"{path} has {size_found} bytes; expected at least {size}. Remove {self.folder}, and index its "
-                "dialogues again."
-            )
-        return path
+        return whole_file(self.folder / name, size, f"Remove {self.folder}, and index its dialogues again.")
 
 
 def _with_facet(table: pa.Table, path: Path) -> pa.Table:
     """Return the rows with the values of a facet in their metadata; dialogues added since have none."""
-    try:
+    again = f"Remove it, and ask again with `dial2vec facet {path.parents[1]} --name {path.stem}`."
+    with readable(path, f"; expected the answers to a question. {again}"):
         facet = pq.read_table(path, columns=["dialogue_id", "value"])
         places = pc.index_in(table["dialogue_id"], value_set=facet["dialogue_id"]).combine_chunks()
         values = facet["value"].cast(pa.string()).combine_chunks().take(places)
-    except (OSError, ValueError, KeyError) as error:
-        reason = textwrap.shorten(str(error), 80, placeholder=" ...")
-        raise ArtifactError(
-            f"{path} cannot be read ({reason}); expected the answers to a question. Remove it, and ask again with "
-            f"`dial2vec facet {path.parents[1]} --name {path.stem}`."
-        ) from error
     place = table.column_names.index("metadata")
     return table.set_column(place, table.schema.field(place), with_fact(table["metadata"], path.stem, values))
+
+
+@contextmanager
+def readable(what: object, mend: str) -> Iterator[None]:
+    """Say in one sentence that what is read meanwhile is damaged.
+
+    :param what: path, or what is read from it.
+    :param mend: rest of the sentence, and what to do.
+    :raises ArtifactError: instead of the errors that a damaged file causes.
+    """
+    try:
+        yield
+    except (ArtifactError, OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        reason = textwrap.shorten(" ".join(str(error).split()), 200, placeholder=" ...")
+        raise ArtifactError(f"{what} cannot be read ({reason}){mend}") from error
+
+
+def whole_file(path: Path, size: int, mend: str) -> Path:
+    """Return a file that has at least `size` bytes.
+
+    :param mend: sentence on what to do otherwise.
+    :raises ArtifactError: if it is missing or shorter.
+    """
+    size_found = path.stat().st_size if path.is_file() else 0
+    if size_found < size:
+        raise ArtifactError(f"{path} has {size_found} bytes; expected at least {size}. {mend}")
+    return path
 
 
 def rows_file(folder: Path, number: int) -> Path:
@@ -233,16 +253,25 @@ def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
 
 
+def within(rows: NDArray[np.int64], sizes: NDArray[Any], most: int, seed: int, *, fewest: int = 1) -> NDArray[np.int64]:
+    """Return as many of some rows as have together about `most` of what they have, ascending; drawn by the seed.
+
+    :param sizes: size of each row, such as its words, [rows].
+    :param fewest: rows that are returned at least.
+    """
+    total = int(sizes.sum())
+    if total <= most:
+        return rows
+    return np.sort(np.random.default_rng(seed).permutation(rows)[: max(fewest, len(rows) * most // total)])
+
+
 def append_blocks(path: Path, size: int, blocks: Iterable[bytes | NDArray[Any]]) -> int:
     """Write blocks after the first `size` bytes of a file, and return the number of bytes written.
 
     :raises ArtifactError: if the file has fewer than `size` bytes.
     """
     with write_errors(path), path.open("ab") as handle:
-        if (size_found := path.stat().st_size) < size:
-            raise ArtifactError(
-                f"{path} has {size_found} bytes; expected at least {size}. Index all dialogues in another folder."
-            )
+        whole_file(path, size, "Index all dialogues in another folder.")
         handle.truncate(size)
         written = sum(_write_block(handle, block) for block in blocks)
         handle.flush()

@@ -11,14 +11,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tqdm.auto import tqdm
-
 from conversations.dialogue import read_dialogues
 from conversations.files import read_json, write_json
 from conversations.formats.formats import stem
 from conversations.loading import holds_dialogues
+from conversations.masking import Masks, join_and_mask
 from conversations.options import Options
-from conversations.progress import moving, waiting
+from conversations.progress import bar_to, waiting
 from conversations.reading import read_export
 from conversations.summary import import_summary
 from conversations.writing import Places, quarantine_known_ids, write_import
@@ -32,7 +31,6 @@ from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
-from dial2vec.project.import_export import Masks, join_and_mask
 
 # Hidden, because a new collection must be in an otherwise empty folder.
 OWN = ".look"
@@ -109,7 +107,7 @@ def clusters_of(collection: CollectionFolder) -> Clusters | None:
         return existing[0]
     if len(collection) < 2:
         return None
-    with moving(tqdm(total=clustering_steps(), desc="groups", disable=None, leave=False)) as bar:
+    with bar_to(clustering_steps(), "groups") as bar:
         return cluster(collection, done=bar.update)
 
 

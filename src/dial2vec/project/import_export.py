@@ -10,10 +10,11 @@ from pathlib import Path
 from conversations.explaining import explanation
 from conversations.files import atomic_path
 from conversations.kept import KeptReading, load_readings, save_readings
+from conversations.masking import Masks, join_and_mask
 from conversations.options import Options
 from conversations.reading import Export, read_export
 from conversations.recipe_text import recipe_text
-from conversations.redaction import COUNTRIES, Redactor, redact
+from conversations.redaction import Redactor
 from conversations.result import ImportResult
 from conversations.summary import import_summary, usable_dialogues
 from conversations.writing import (
@@ -27,18 +28,6 @@ from dial2vec.data.corpora import require_corpus
 from dial2vec.errors import CorpusError
 from dial2vec.files import checkout_lock
 from dial2vec.params import load_settings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Masks:
-    """Options for masking; e-mail addresses, card numbers and speakers' names are always masked.
-
-    :param names: Further names.
-    :param countries: Two-letter codes of the countries whose national phone numbers are masked.
-    """
-
-    names: tuple[str, ...] = ()
-    countries: tuple[str, ...] = COUNTRIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,14 +168,3 @@ def _save_recipe(text: str, path: Path, say: Callable[[str], object], *, dry_run
         with atomic_path(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
         say(f"Wrote the recipe {path}; it is read with --recipe {path}")
-
-
-def join_and_mask(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:
-    """Join turns and mask personal data in place, as asked; return what masked them, None without masks."""
-    if merge_turns:
-        export.result.dialogues[:] = [dialogue.merged() for dialogue in export.result.dialogues]
-    if masks is None:
-        return None
-    redactor = Redactor(export.result.speakers, names=masks.names, countries=masks.countries)
-    redact(export.result, redactor, name=places.name)
-    return redactor

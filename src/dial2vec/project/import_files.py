@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
 
+from conversations.masking import Masks, join_and_mask
 from conversations.options import Options
 from conversations.reading import Export, read_export
 from conversations.result import ImportResult
 from conversations.writing import Places, quarantine_known_ids, require_own, write_import
 from dial2vec.errors import CorpusError
-from dial2vec.project.import_export import SHOW, Masks, Show, join_and_mask, present
+from dial2vec.project.import_export import SHOW, Show, present
 
 
 def import_files(

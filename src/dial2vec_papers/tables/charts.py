@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.files import atomic_path
-from dial2vec.evaluation.report.pictures import COLOURS
+from dial2vec.evaluation.geometry import COLOURS
 from dial2vec.training.augmentation import PERTURBATIONS
 from dial2vec_papers.tables.systems import in_order, is_table_row, system_of
 

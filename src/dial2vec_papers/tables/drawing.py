@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.files import atomic_path
-from dial2vec.evaluation.report.pictures import COLOURS
+from dial2vec.evaluation.geometry import COLOURS
 from dial2vec.html import templates
 from dial2vec_papers.tables.cells import Cell
 from dial2vec_papers.tables.paper_tables import write_texts

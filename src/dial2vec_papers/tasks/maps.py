@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue, read_dialogues
 from conversations.files import atomic_path
 from dial2vec.draws import lot
-from dial2vec.evaluation.report.pictures import COLOURS
-from dial2vec.evaluation.report.projection import lay_out
+from dial2vec.evaluation.geometry import COLOURS, lay_out
 from dial2vec_papers.tasks.answer_tuning import pairs_of
 from dial2vec_papers.tasks.encoding import Reader, Spoken, encode_distinct
 from dial2vec_papers.tasks.intents import IntentSet
@@ -114,7 +113,7 @@ def _axes(title: str) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _black(axes: Any, points: NDArray[np.float64]) -> None:
+def _black(axes: Any, points: NDArray[np.float32]) -> None:
     axes.scatter(*points.T, s=12, facecolors="none", edgecolors="black", linewidths=0.7)
 
 

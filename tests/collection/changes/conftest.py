@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from conversations.dialogue import Dialogue, Turn
-from dial2vec.collection.adding import _rows
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, none_split_off, write_clusters
 from dial2vec.collection.clustering.levels import Area
-from dial2vec.collection.collection_folder import Addition, CollectionFolder, Manifest, rows_file
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.encoder.nearest import unit_rows
+from tests.collection.made import written
 
 D = 6
 NAMES = ("cards", "loans", "fraud")
@@ -36,7 +34,6 @@ def make(tmp_path: Path) -> Make:
 
     def make(calls: Sequence[Call], *, name: str = "calls", k: int = 2, settled: int | None = None) -> CollectionFolder:
         folder = tmp_path / name
-        (folder / "rows").mkdir(parents=True)
         noise = np.random.default_rng(1).normal(size=(len(calls), D))
         topics = [call["topic"] for call in calls]
         vectors = unit_rows((np.eye(D)[topics] + 0.05 * noise).astype(np.float32))
@@ -52,13 +49,7 @@ def make(tmp_path: Path) -> Make:
             )
             for number, one in enumerate(calls)
         ]
-        lines = [(json.dumps(dialogue.to_record()) + "\n").encode() for dialogue in dialogues]
-        (folder / "dialogues.jsonl").write_bytes(b"".join(lines))
-        (folder / "vectors.f32").write_bytes(vectors.astype(np.float32).tobytes())
-        starts = np.cumsum([0, *map(len, lines)])[:-1].tolist()
-        pq.write_table(_rows(dialogues, starts), rows_file(folder, 0))
-        Manifest("m", "f", D, (Addition("s", "2026-03-04", len(calls), sum(map(len, lines))),)).write(folder)
-        collection = CollectionFolder(folder)
+        collection = written(folder, dialogues, vectors.astype(np.float32))
         if k:
             write_groups(collection, vectors, np.array(topics, dtype=np.int32), k, settled or len(calls))
         return collection

@@ -151,28 +151,6 @@ def test_nothing_to_undo_is_one_sentence(make):
         restore_clusters(collection)
 
 
-def test_clusters_of_the_last_format_keep_their_ids(make):
-    collection = make.add(*[0] * 40, *[1] * 30, *[2] * 20)
-    before = cluster(collection)
-    path = make.folder / "clusters" / "clusters.json"
-    record = json.loads(path.read_text())
-    state = make.folder / "clusters" / record["state"]
-    with np.load(state) as arrays:
-        old = {"centres": arrays["centres"], "assignment": arrays["assignment"] + 5}
-    np.savez(state, **old)
-    for name in ("areas", "fine", "previous"):
-        del record[name]
-    clusters = [{**one, "id": one["id"] + 5} for one in record["clusters"]]
-    for one in clusters:
-        del one["area"]
-    path.write_text(json.dumps(record | {"format": 2, "considered": [[3, 0.9]], "clusters": clusters, "next_id": 8}))
-    assert read_clusters(collection)[0].areas == ()
-    after = cluster(collection)
-    assert [one.id for one in after.clusters] == [5, 6, 7]
-    assert [one.size for one in after.clusters] == [one.size for one in before.clusters]
-    assert len(after.areas) == 3
-
-
 def test_the_same_again_is_the_same_to_the_byte(make):
     collection = make.add(*[0, 1, 2] * 30)
     path = make.folder / "clusters" / "clusters.json"

@@ -310,9 +310,9 @@ def test_the_command_says_what_was_done_and_how_to_take_it_back(four):
         assert result.exit_code == 0, result.stderr
         return result.stdout
 
-    assert "is Lost cards now" in said("rename", "0", "Lost cards")
+    assert "is called “Lost cards” now" in said("rename", "0", "Lost cards")
     assert "is 3 clusters now" in said("split", "0")
-    assert "is Lost cards now" in said("rename", "2", "Lost cards")
+    assert "is called “Lost cards” now" in said("rename", "2", "Lost cards")
     assert "joined cluster 2 (Lost cards), which has" in said("merge", "2", "3")
     assert "stays together" in said("pin", "2")
     assert "is hidden" in said("hide", "1")

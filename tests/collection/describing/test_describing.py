@@ -5,10 +5,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from conversations.masking import Masks
 from dial2vec.cli import main
 from dial2vec.collection.describing import chat, describe_groups, describing, questions_of, read_descriptions
 from dial2vec.errors import ArtifactError, Dial2vecError
-from dial2vec.project.import_export import Masks
 from tests.collection.describing.conftest import GOOD, Reply
 
 

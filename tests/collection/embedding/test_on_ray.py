@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -19,16 +20,17 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 
 from dial2vec.collection.embedding import embed as embedding
 from dial2vec.collection.embedding.embed import embed_file, here
-from dial2vec.collection.embedding.on_ray import PartEmbedder, RayWorkers
-from dial2vec.collection.embedding.parts import Part
+from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.embedding.shards import shards_of
 from dial2vec.data.workers.cluster import TRIES
-from dial2vec.encoder import DialogueEncoder, StudentEncoder
+from dial2vec.encoder import StudentEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import Dial2vecError
 from tests.collection.embedding.test_embed import transcripts
 
-pytest.importorskip("ray")
+ray = pytest.importorskip("ray")
+
+pytestmark = pytest.mark.services("ray")
 DRIVER = """
 import sys
 from pathlib import Path
@@ -41,16 +43,16 @@ def embed_slowly(folder, path, output):
     """Embed parts of three dialogues, each with a long one, so that there is time to kill a process."""
     encoder = load_encoder(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedding, "shards_of", functools.partial(shards_of, size=3))
+        patch.setattr(embedding, "shards_of", partial(shards_of, size=3))
         return embed_file(Path(path), Path(output), encoder=encoder, progress=False, workers=RayWorkers(2))
 
 
-def actors():
+def embedders():
     """Return the ids of the processes that embed."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if process.stat().st_uid == os.getuid() and b"ray::MapWorker" in (process / "cmdline").read_bytes():
+            if process.stat().st_uid == os.getuid() and b"ray::_embed" in (process / "cmdline").read_bytes():
                 found.append(int(process.name))
     return found
 
@@ -85,7 +87,7 @@ def test_nothing_is_lost_and_nothing_comes_twice_when_driver_and_worker_are_kill
     wait_until(lambda: n_parts() >= 2)
     driver.kill()
     driver.wait()
-    wait_until(lambda: not actors())
+    wait_until(lambda: not embedders())
     there = {one: one.stat().st_mtime_ns for one in parts.rglob("*.parquet")}
     assert 2 <= len(there) < 21
 
@@ -93,7 +95,7 @@ def test_nothing_is_lost_and_nothing_comes_twice_when_driver_and_worker_are_kill
 
     def kill_one():
         wait_until(lambda: n_parts() >= len(there) + 2)
-        killed.extend(actors()[:1])
+        killed.extend(embedders()[:1])
         os.kill(killed[0], signal.SIGKILL)
         killed.append({one: one.stat().st_mtime_ns for one in there} == there)
 
@@ -111,27 +113,10 @@ def test_nothing_is_lost_and_nothing_comes_twice_when_driver_and_worker_are_kill
     np.testing.assert_allclose(ours, theirs, atol=0.02)
 
 
-def test_a_part_that_ends_every_worker_stops_the_run_with_a_sentence(tiny_folder, tmp_path, monkeypatch):
-    path = transcripts(tmp_path)
-    part = Part(shards_of(path)[0][0], tmp_path)
-    monkeypatch.setattr(DialogueEncoder, "encode_tokens", lambda *_, **__: 1 / 0)
-    for _ in range(TRIES):
-        with pytest.raises(ZeroDivisionError):
-            PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1})
-    row = PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1})
-    assert (row["lines"], f"calls.jsonl: lines 1 to 7 ended {TRIES} workers" in row["error"]) == (0, True)
-    monkeypatch.undo()
-    part.vectors.with_suffix(".tries").unlink()
-    assert PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1}) == {"lines": 7, "error": ""}
-
-
 class FakeRay:
     """The part of Ray that is used, in this process; it has one processor and no GPU."""
 
-    data = None
-
-    def __init__(self):
-        self.data, self.exceptions = self, None
+    exceptions = ray.exceptions
 
     def is_initialized(self):
         return False
@@ -145,29 +130,31 @@ class FakeRay:
     def cluster_resources(self):
         return {"CPU": 1.0}
 
-    def from_items(self, rows, override_num_blocks):
-        self.rows = rows
-        return self
+    def remote(self, **_):
+        """`ray.remote(...)(work).options(...).remote(part)` is the result for `get`, or its error."""
+        return lambda work: SimpleNamespace(options=lambda name: SimpleNamespace(remote=partial(partial, work)))
 
-    def map(self, worker, **_):
-        self.worker = worker()
-        return self
-
-    def iter_rows(self):
-        return map(self.worker, self.rows)
-
-    def ActorPoolStrategy(self, size):  # noqa: N802
-        return size
-
-    class DataContext:
-        @staticmethod
-        def get_current():
-            return FakeRay.DataContext()
+    def get(self, task):
+        return task()
 
 
-def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, monkeypatch):
-    ray = FakeRay()
-    monkeypatch.setattr("dial2vec.collection.embedding.on_ray.ray_library", lambda: ray)
+@pytest.fixture
+def fake(monkeypatch):
+    fake = FakeRay()
+    for module in ("collection.embedding.on_ray", "data.workers.cluster"):
+        monkeypatch.setattr(f"dial2vec.{module}.ray_library", lambda: fake)
+    return fake
+
+
+def test_a_part_that_ends_every_worker_stops_the_run_with_its_lines(tiny_folder, tmp_path, fake):
+    path = transcripts(tmp_path)
+    fake.get = lambda _: (_ for _ in ()).throw(ray.exceptions.WorkerCrashedError)
+    sentence = rf"calls\.jsonl: lines 1 to 7 ended {TRIES} workers in a row\. .*smaller batch size.* is kept"
+    with pytest.raises(Dial2vecError, match=sentence):
+        embed_file(path, tmp_path / "v", encoder=load_encoder(tiny_folder), progress=False, workers=RayWorkers(1))
+
+
+def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, fake):
     path = transcripts(tmp_path)
 
     def changed(parts, *arguments):
@@ -177,22 +164,18 @@ def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, monkeypa
     encoder = load_encoder(tiny_folder)
     with pytest.raises(Dial2vecError, match=r"calls\.jsonl was changed while it was being embedded: lines 1 to 7"):
         embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=changed)
-    assert ray.down
+    assert fake.down
     assert embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1)).dialogues == 7
 
 
-def test_actors_embed_by_a_student(student_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("dial2vec.collection.embedding.on_ray.ray_library", FakeRay)
+def test_workers_embed_by_a_student(student_folder, tmp_path, fake):
     path, student = transcripts(tmp_path), StudentEncoder.from_pretrained(student_folder)
     for output, workers in (("ray", RayWorkers(1)), ("here", here)):
         embed_file(path, tmp_path / output, encoder=student, progress=False, workers=workers)
     assert pq.read_table(tmp_path / "ray").equals(pq.read_table(tmp_path / "here"))
 
 
-def test_gpus_that_this_machine_lacks_are_said_before_anything_waits_for_them(
-    tiny_folder, tmp_path, monkeypatch, caplog
-):
-    monkeypatch.setattr("dial2vec.collection.embedding.on_ray.ray_library", FakeRay)
+def test_gpus_that_this_machine_lacks_are_said_before_anything_waits_for_them(tiny_folder, tmp_path, fake, caplog):
     encoder, path = load_encoder(tiny_folder), transcripts(tmp_path)
     with pytest.raises(Dial2vecError, match=r"each worker needs 0\.5 GPUs, and the cluster has 0\. Leave --gpus out"):
         embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1, gpus=0.5))

@@ -6,18 +6,20 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import uvicorn
 
-from conversations.dialogue import Dialogue, write_dialogues
+from conversations.dialogue import Dialogue
 from dial2vec.addresses import address_of, listen
-from dial2vec.collection import Collection, add
+from dial2vec.collection import Collection
 from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.server import application
 from dial2vec.encoder import DialogueEncoder
+from tests.collection.made import indexed
 from tests.conftest import make_dialogue
 
 EVIL = "</script><img src=x onerror=alert(1)><script>alert(1)</script>"
@@ -48,14 +50,7 @@ def encoder(tiny_folder: str) -> DialogueEncoder:
 @pytest.fixture(scope="session")
 def grow(encoder: DialogueEncoder) -> Grow:
     """Add dialogues to the collection in a folder, and open it."""
-
-    def added(folder: Path, dialogues: Sequence[Dialogue]) -> Collection:
-        source = folder.with_suffix(".jsonl")
-        write_dialogues(source, dialogues)
-        add(folder, source, encoder=encoder, progress=False)
-        return Collection(folder)
-
-    return added
+    return partial(indexed, encoder=encoder)
 
 
 @pytest.fixture(scope="session")

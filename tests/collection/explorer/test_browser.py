@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from browser import CHROMIUM, PHONE, Page
+from browser import PHONE, Page
 from conversations.dialogue import read_dialogues
 from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.maps import maps_of
@@ -16,7 +16,7 @@ from dial2vec.collection.explorer.maps import maps_of
 from .conftest import EVIL, served_and_static
 from .test_maps import other as other
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+pytestmark = pytest.mark.services("chromium")
 READY = "document.querySelector('.opening')?.textContent"
 SAYS = "document.getElementById('says').textContent"
 

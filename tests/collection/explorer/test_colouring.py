@@ -23,7 +23,7 @@ from dial2vec.collection.explorer.colouring import (
     colourings,
 )
 from dial2vec.errors import ArtifactError
-from dial2vec.evaluation.report.pictures import COLOURS
+from dial2vec.evaluation.geometry import COLOURS
 from tests.conftest import make_dialogue
 
 from .conftest import dialogues_of

@@ -11,12 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from .page import Script
-from .test_browser import CHROMIUM, PHONE, shown
+from .test_browser import PHONE, shown
 from .test_browser import addresses as addresses
-from .test_browser import chromium as chromium
 from .test_browser import page as page
 
-in_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+in_chromium = pytest.mark.services("chromium")
 DAY = timedelta(days=1)
 
 

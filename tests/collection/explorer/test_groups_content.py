@@ -94,6 +94,15 @@ def test_hidden_topics_and_areas_of_nothing_else_are_left_out(make):
     assert members_of(content)[:2] == [[0] * 5 + [-1] * 4, [1] * 2 + [0] * 3 + [-1] * 4]
 
 
+def test_the_other_areas_stay_if_one_goes_with_its_only_topic(make):
+    def without_crime(stored: Stored):
+        clusters = [replace(one, hidden=one.area == 1) for one in stored.clusters.clusters]
+        return replace(stored.clusters, clusters=tuple(clusters), areas=stored.clusters.areas[:1]), stored.state
+
+    content = all_of(rewritten(make([*call(0, 2), *call(1, 3), *call(2, 4)], k=3), without_crime))
+    assert [(area["name"], area["topics"]) for area in content["groups"][0]] == [("money", [0, 1])]
+
+
 def test_fine_topics_are_those_of_divided_topics(make):
     def divided(stored: Stored):
         state, centres = stored.state, stored.state.centres

@@ -7,9 +7,9 @@ from importlib.resources import files
 
 import pytest
 
-from browser import CHROMIUM, Page, browser
+from browser import Page, browser
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to read an address")
+pytestmark = pytest.mark.services("chromium")
 GROUPS = [[{"id": 4}, {"id": 2}], [{"id": 9}], [{"id": 0}, {"id": 1}]]
 START = {
     **{"panel": "topics", "topic": None, "query": None, "filters": {}, "span": None, "colour": None},

@@ -19,6 +19,7 @@ from dial2vec.collection.explorer.meaning import packed_meaning
 from dial2vec.collection.explorer.searching import Searching
 from dial2vec.collection.explorer.texts import Texts
 from dial2vec.encoder.student import StudentEncoder, TokenTable
+from tests.collection.made import indexed
 from tests.students import tiny_student
 
 from .conftest import dialogues_of
@@ -47,10 +48,7 @@ def student() -> StudentEncoder:
 
 @pytest.fixture(scope="module")
 def calls(student, tmp_path_factory) -> Collection:
-    folder = tmp_path_factory.mktemp("meaning") / "calls"
-    write_dialogues(folder.with_suffix(".jsonl"), dialogues_of(range(150)))
-    add(folder, folder.with_suffix(".jsonl"), encoder=student, progress=False)
-    return Collection(folder)
+    return indexed(tmp_path_factory.mktemp("meaning") / "calls", dialogues_of(range(150)), student)
 
 
 def opened(collection: Collection) -> Script:

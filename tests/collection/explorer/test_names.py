@@ -10,9 +10,9 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from browser import CHROMIUM, PHONE, Page
+from browser import PHONE, Page
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+pytestmark = pytest.mark.services("chromium")
 SCRIPTS = ("list", "picture", "points", "names", "gestures")
 STAGE = """<style>:root { --page: #ffffff; --ink: #1c2024; --soft: #5a636c; --heat: #3b82f6; }
 body { margin: 0; font: 1rem/1.5 sans-serif; } #stage { height: 100vh; } %s</style>

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from browser import CHROMIUM, PHONE, Page
+from browser import PHONE, Page
 from dial2vec.collection.clustering.clusters import read_stored, write_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.explorer_page import write_page
@@ -19,7 +19,7 @@ from tests.collection.changes.conftest import make as make
 
 from .conftest import EVIL
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+pytestmark = pytest.mark.services("chromium")
 STATE = "JSON.stringify(explorer.state.topic)"
 NAMES = "[...document.querySelectorAll('#topics .line button > span:first-child')].map((one) => one.textContent)"
 SHARES = "[...document.querySelectorAll('#topics .share')].map((one) => one.textContent)"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from browser import CHROMIUM, PHONE, Page
+from browser import PHONE, Page
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering.notes import write_note
@@ -23,7 +23,7 @@ from .test_reading import write_segments
 DOCUMENT = "const document = { createElement: (tag) => ({ tag }), createTextNode: (text) => ({ textContent: text }) };"
 EVIL = "<img src=x onerror=alert(1)>"
 HITS = "{ rows: [2, 0], turns: [[1, 0], [0]], way: 'themes', close: true, notes: ['0.91', '0.80'] }"
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+needs_chromium = pytest.mark.services("chromium")
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dial2vec.collection.explorer.searching import Searching, question_of
+from dial2vec.collection.explorer.searching import Searching, WrongRequestError, question_of
 from dial2vec.collection.explorer.texts import Texts
-from dial2vec.collection.explorer.wrong_request import WrongRequestError
 from dial2vec.collection.search import Search
 from dial2vec.errors import Dial2vecError
 

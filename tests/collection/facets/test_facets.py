@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from conversations.dialogue import write_dialogues
 from dial2vec.cli import main
-from dial2vec.collection import Collection, add
+from dial2vec.collection import Collection
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.facets import FacetValue, facet
@@ -20,15 +19,9 @@ from dial2vec.collection.search import Filters
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.errors import ArtifactError, CorpusError
+from tests.collection.made import indexed
 
 ANSWERS = [FacetValue("first", "w1 w2"), FacetValue("second", "w11 w12")]
-
-
-def grow(folder, encoder, dialogues):
-    path = folder.parent / f"{dialogues[0].dialogue_id}.jsonl"
-    write_dialogues(path, dialogues)
-    add(folder, path, encoder=encoder)
-    return CollectionFolder(folder)
 
 
 def rows_of(result):
@@ -57,7 +50,7 @@ def collection(encoder, tmp_path, dialogue):
         "d": ("ann: w2 w1", "bob: w33"),
     }
     dialogues = [dialogue(name, *turns) for name, turns in lines.items()]
-    return grow(tmp_path / "calls", encoder, dialogues)
+    return indexed(tmp_path / "calls", dialogues, encoder)
 
 
 def test_each_dialogue_gets_the_answer_that_a_turn_gives_or_none(collection):
@@ -93,7 +86,7 @@ def test_the_answers_are_written_as_tables_and_as_a_record(collection):
 
 def test_an_example_has_its_answer_and_draws_what_is_like_it(collection, dialogue, encoder):
     # "w35" has nothing in common with the description of the second answer.
-    grown = grow(collection.folder, encoder, [dialogue("e", "ann: w35"), dialogue("f", "ann: w35")])
+    grown = indexed(collection.folder, [dialogue("e", "ann: w35"), dialogue("f", "ann: w35")], encoder)
     before = rows_of(facet(grown, "topic", ANSWERS))
     after = rows_of(facet(grown, "topic", [ANSWERS[0], FacetValue("second", "w11 w12", ("e",))]))
     assert (before[5]["value"], after[5]["value"]) == ("none", "second")
@@ -127,7 +120,7 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(collection, name, descrip
 
 def test_a_facet_is_metadata_for_filters_and_colours(collection, dialogue, encoder):
     facet(collection, "topic", ANSWERS)
-    grown = grow(collection.folder, encoder, [dialogue("e", "ann: w35")])
+    grown = indexed(collection.folder, [dialogue("e", "ann: w35")], encoder)
     assert Filters(where=("topic == first",)).rows(grown).tolist() == [0, 3]
     assert Filters(where=("topic in second, none",)).rows(grown).tolist() == [1, 2]
     # Added after the question.
@@ -142,7 +135,7 @@ def test_a_facet_is_metadata_for_filters_and_colours(collection, dialogue, encod
 def test_colours_of_the_explorer_offer_a_facet(collection, dialogue, encoder):
     # A key with few values is one whose values repeat.
     more = [dialogue(f"more{number}", "ann: w1 w2") for number in range(4)]
-    grown = grow(collection.folder, encoder, more)
+    grown = indexed(collection.folder, more, encoder)
     facet(grown, "topic", ANSWERS)
     ways = {way.title: way for way in colourings(CollectionFolder(grown.folder), np.arange(8))}
     assert dict(zip(ways["topic"].names, ways["topic"].counts, strict=True)) == {"first": 6, "none": 1, "second": 1}
@@ -157,7 +150,7 @@ def test_a_damaged_facet_is_named_with_the_way_out(collection):
 
 def test_a_question_cannot_have_the_name_of_a_key_of_the_import(encoder, tmp_path, dialogue):
     spoken = replace(dialogue("a", "ann: w1"), metadata={"topic": "x"})
-    collection = grow(tmp_path / "calls", encoder, [spoken])
+    collection = indexed(tmp_path / "calls", [spoken], encoder)
     with pytest.raises(CorpusError, match="so is a key of the metadata"):
         facet(collection, "topic", ANSWERS)
 

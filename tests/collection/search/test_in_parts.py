@@ -132,8 +132,8 @@ def test_the_command_takes_workers_of_a_cluster(transcripts, student_folder, tmp
     assert "--cluster and --gpus need --workers. Add --workers N." in str(result.exception) + result.output
 
 
+@pytest.mark.services("ray")
 def test_a_cluster_whose_worker_is_killed_makes_the_same_collection(transcripts, student_folder, tmp_path):
-    pytest.importorskip("ray")
     student, killed = StudentEncoder.from_pretrained(student_folder), []
     add(tmp_path / "alone", transcripts, encoder=student, progress=False)
     killer = threading.Thread(target=kill_a_worker, args=(b"ray::write_words", killed))

@@ -22,6 +22,7 @@ from dial2vec.collection.search.words import open_words
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError
+from tests.collection.made import indexed
 from tests.students import tiny_student
 
 
@@ -46,9 +47,7 @@ def encoder(tiny_folder) -> DialogueEncoder:
 
 @pytest.fixture
 def folder(tmp_path, encoder) -> Path:
-    write_dialogues(tmp_path / "a.jsonl", dialogues(30))
-    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=encoder)
-    return tmp_path / "c"
+    return indexed(tmp_path / "c", dialogues(30), encoder).folder
 
 
 def test_each_turn_has_the_vector_that_it_has_alone_to_within_8_bits(folder, encoder):

@@ -69,26 +69,23 @@ def call(*arguments: object):
 
 
 def test_the_command_shows_groups_and_prints_records(collection):
-    shown = call("search", collection.folder, "--near-duplicates", "-k", 1)
+    shown = call("duplicates", collection.folder, "-k", 1)
     assert shown.exit_code == 0, shown.output
     assert "1. 4 dialogues like d7" in shown.stdout
     assert "1.00  copy3" in shown.stdout
     assert "2 groups with 7 of 65 dialogues" in shown.stderr
-    [first, second] = map(
-        json.loads, call("search", collection.folder, "--near-duplicates", "--json").stdout.splitlines()
-    )
+    records = call("duplicates", collection.folder, "--json").stdout
+    assert call("search", collection.folder, "--near-duplicates", "--json").stdout == records
+    [first, second] = map(json.loads, records.splitlines())
     assert (first["size"], second["size"]) == (4, 3)
     assert first["dialogues"][3] == {"dialogue_id": "copy3", "similarity": 1.0}
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [
-        (["text", "--near-duplicates"], "expected no query"),
-        (["text", "--similarity", "0.5"], "--similarity without --near-duplicates"),
-    ],
+    [(["text", "--near-duplicates"], "unexpected extra argument (text)"), (["--similarity", "0.5"], "--similarity")],
 )
-def test_options_that_do_not_fit_are_refused(collection, arguments, said):
+def test_what_does_not_fit_is_refused(collection, arguments, said):
     done = call("search", collection.folder, *arguments)
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert said in done.stderr

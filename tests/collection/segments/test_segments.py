@@ -20,6 +20,7 @@ from dial2vec.collection.segments import (
 )
 from dial2vec.collection.segments.segments import segment_steps
 from dial2vec.errors import ArtifactError, CorpusError
+from tests.collection.made import indexed
 from tests.students import tiny_student
 
 # Words of two topics, and where each dialogue changes from one to the other.
@@ -36,9 +37,7 @@ def made(folder, dialogue, n=40):
             f"{'ab'[turn % 2]}: {' '.join(rng.permutation(TOPICS[topic].split()))}" for turn, topic in enumerate(topics)
         ]
 
-    write_dialogues(folder / "d.jsonl", [dialogue(f"d{at}", *lines(at)) for at in range(n)])
-    add(folder / "c", folder / "d.jsonl", encoder=tiny_student(), progress=False)
-    return Collection(folder / "c")
+    return indexed(folder / "c", [dialogue(f"d{at}", *lines(at)) for at in range(n)], tiny_student())
 
 
 def test_dialogues_are_cut_where_their_topic_changes_and_get_each_topic_with_its_share(tmp_path, dialogue):

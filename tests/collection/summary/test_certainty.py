@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dial2vec.collection.clustering import read_clusters
-from dial2vec.collection.summary.certainty import certainty_of, how_sure
+from dial2vec.collection.summary.summary import certainty_of, how_sure
 
 
 @pytest.mark.parametrize(

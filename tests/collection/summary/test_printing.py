@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from browser import CHROMIUM, browser
+from browser import browser
 from dial2vec.collection.summary import printing
 from dial2vec.collection.summary.printing import print_page, printing_browser
 from dial2vec.collection.summary.summary_page import render_summary
@@ -23,7 +23,7 @@ def program(tmp_path, monkeypatch):
     """Put a program in the place of the browser; the last two words are the PDF and the page."""
 
     def write(script: str) -> None:
-        path = tmp_path / "bin" / "chromium"
+        path = tmp_path / "bin" / "microsoft-edge"
         path.parent.mkdir()
         path.write_text(f"#!{sys.executable}\nimport sys, time, pathlib\n{script}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -69,7 +69,7 @@ def test_a_browser_that_does_not_print_is_reported_and_the_old_file_stays(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "calls.pdf"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to print with")
+@pytest.mark.services("chromium")
 @pytest.mark.parametrize("paper", ["A4", "Letter"])
 @pytest.mark.parametrize(("areas", "rows"), [(1, 14), (3, 14), (4, 25), (6, 25), (8, 25)])
 def test_the_fullest_sheets_fit_on_one_page(tmp_path, areas, rows, paper):
@@ -78,7 +78,7 @@ def test_the_fullest_sheets_fit_on_one_page(tmp_path, areas, rows, paper):
     assert len(re.findall(rb"/Type /Page\b", (tmp_path / "calls.pdf").read_bytes())) == 1
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+@pytest.mark.services("chromium")
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (768, True), (390, False)])
 def test_the_page_fits_every_screen_and_loads_only_itself(tmp_path, width, dark):
     path = tmp_path / "calls.html"

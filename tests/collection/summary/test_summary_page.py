@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from dial2vec.collection.summary.certainty import Certainty
 from dial2vec.collection.summary.changed import Changed, ChangedLine
 from dial2vec.collection.summary.excerpts import ExcerptTurn, TypicalExcerpt
 from dial2vec.collection.summary.rows import TableRow
-from dial2vec.collection.summary.summary import AreaExcerpts, Summary
+from dial2vec.collection.summary.summary import AreaExcerpts, Certainty, Summary
 from dial2vec.collection.summary.summary_page import columns, headline, render_summary, trend_line, zoom
 
 from .conftest import EVIL

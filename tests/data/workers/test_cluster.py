@@ -19,9 +19,10 @@ from dial2vec.data.workers.cluster import TRIES, on_cluster
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.validate import validate
-from tests.pipeline.test_stages import project, run
+from tests.pipeline.conftest import project as project
+from tests.pipeline.projects import run
 
-__all__ = ["project"]
+pytestmark = pytest.mark.services("ray")
 
 ray = pytest.importorskip("ray")
 

@@ -4,9 +4,9 @@ import re
 import numpy as np
 import pytest
 
+from dial2vec.evaluation.geometry import COLOURS
 from dial2vec.evaluation.report import dialogue_map
 from dial2vec.evaluation.report.dialogue_map import dialogue_maps
-from dial2vec.evaluation.report.pictures import COLOURS
 
 
 def some(dialogue, n, n_labels):

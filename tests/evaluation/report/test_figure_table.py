@@ -1,7 +1,8 @@
 import pytest
 
+from conversations.words import number
 from dial2vec.evaluation.intervals import Gain
-from dial2vec.evaluation.report.figure_table import METRICS, figure_rows, number, signed
+from dial2vec.evaluation.report.figure_table import METRICS, figure_rows, signed
 
 FIGURES = dict.fromkeys([metric.key for metric in METRICS], 50.0) | {"purity_sd": 1.5, "spearman_ceiling": 61.25}
 

@@ -123,6 +123,7 @@ def test_a_file_system_without_permissions_is_refused(tmp_path, monkeypatch):
         prefect_password(tmp_path)
 
 
+@pytest.mark.services("prefect")
 def test_pages_of_other_sites_cannot_make_the_server_run_anything_and_our_client_can(tmp_path):
     # Prefect reads its environment while it is imported, so a process of its own asks.
     script = textwrap.dedent("""

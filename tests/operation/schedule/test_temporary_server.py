@@ -23,6 +23,7 @@ def ended(pid: int) -> bool:
     return False
 
 
+@pytest.mark.services("prefect")
 def test_the_server_answers_and_ends_with_a_killed_process(tmp_path):
     script = textwrap.dedent("""
         import sys, time

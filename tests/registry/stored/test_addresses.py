@@ -61,6 +61,7 @@ def test_the_run_of_a_candidate_has_an_address_on_mlflows_page(registered):
     assert tracking.run_address(registered, "demo") == expected
 
 
+@pytest.mark.services("mlflow")
 def test_a_registered_model_runs_where_dial2vec_is_not_installed(root, record, monkeypatch):
     monkeypatch.setattr(tracking, "PACKAGE", PACKAGE)
     register_training(root, record)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from dial2vec.registry.store import open_store
 
 WRITERS, RUNS, STEPS = 4, 2, 50
@@ -21,6 +23,7 @@ for number in range(int(sys.argv[3])):
 """
 
 
+@pytest.mark.services("mlflow")
 def test_writers_at_once_make_one_store_and_lose_nothing(new_root):
     command = [sys.executable, "-c", SCRIPT, str(new_root)]
     started = [

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.changes.changed_terms import changed_terms
-from dial2vec.collection.changes.contrasting import Contrast, contrasts
+from dial2vec.collection.changes.contrasting import Compared, Contrast, contrasts
 from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, change_words, exact_p, newcombe
 from dial2vec.collection.changes.facts import KnownFacts, facts_of
 from dial2vec.collection.changes.sides import Sides, Span, sides_of
@@ -122,15 +122,15 @@ def _groups(sides: Sides) -> list[_Row]:
     four = first, np.full(k + 1, (sides.side == 0).sum()), second, np.full(k + 1, (sides.side == 1).sum())
     p = exact_p(*four)
     corrected = adjusted(p, tables=TABLES)
-    (low, high), change = newcombe(*four), change_words(*four, corrected)
+    change = change_words(*four, corrected)
     shares = first / four[1], second / four[3]
     # The limits come from the first side, which is a little closer to them by chance.
     change[k] = "grew" if change[k] and shares[1][k] >= 2 * shares[0][k] else ""
+    compared = Compared.of_arrays(four[1], four[3], *shares, *newcombe(*four), p)
     rows = []
     for at in [*np.lexsort((-np.abs(shares[1] - shares[0])[:k], change[:k] == "")), k]:
-        figures = (four[1], four[3], *shares, low, high, p, corrected)
         record = {"size_before": int(first[at]), "size_after": int(second[at])}
-        record |= _figures(*(float(column[at]) for column in figures), change=str(change[at]))
+        record |= _figures(compared[at], float(corrected[at]), str(change[at]))
         rows.append(_Row(None if at == k else int(at), record, "", _showing_group(sides, int(at), far, record)))
     return rows
 
@@ -173,46 +173,30 @@ def _metadata(sides: Sides, facts: KnownFacts) -> list[_Row]:
     tried = contrasts(facts, cells, pairs & (of_side == 0), pairs & (of_side == 1))
     clear = [
         (item, float(p))
-        for item, p in zip(tried, adjusted([item.p for item in tried], tables=TABLES), strict=True)
+        for item, p in zip(tried, adjusted([item.compared.p for item in tried], tables=TABLES), strict=True)
         if p <= LEVEL
     ]
-    clear.sort(key=lambda pair: (pair[0].pair < k, pair[0].p))
+    clear.sort(key=lambda pair: (pair[0].pair < k, pair[0].compared.p))
     return [_fact(sides, facts, item, p, None if item.pair == k else item.pair) for item, p in clear]
 
 
 def _fact(sides: Sides, facts: KnownFacts, contrast: Contrast, p: float, group: int | None) -> _Row:
-    more = contrast.after > contrast.before
-    if contrast.value is None:
-        numbers = facts.numbers[contrast.key]
-        middle = (contrast.before + contrast.after) / 2
+    key, value, compared = contrast.key, contrast.value, contrast.compared
+    n_before, n_after, before, after, *_ = compared
+    if value is None:
+        numbers, middle = facts.numbers[key], (before + after) / 2
         # Dialogues of the second side that are on its side of the middle.
-        shows = (sides.side == 1) & ((numbers > middle) if more else (numbers < middle))
-        what, change = contrast.key, "rose" if more else "fell"
+        shows = (sides.side == 1) & ((numbers > middle) if after > before else (numbers < middle))
+        what, change = key, "rose" if after > before else "fell"
     else:
-        values = next(values for values in facts.values if values.key == contrast.key)
+        values = next(values for values in facts.values if values.key == key)
         has = np.zeros(len(sides.side), dtype=bool)
-        has[values.rows[values.codes == values.names.index(contrast.value)]] = True
-        shows = has & (sides.side == int(more))
-        four = (
-            contrast.before * contrast.n_before,
-            contrast.n_before,
-            contrast.after * contrast.n_after,
-            contrast.n_after,
-        )
-        what, change = f"{contrast.key} = {contrast.value}", str(change_words(*four, p))
+        has[values.rows[values.codes == values.names.index(value)]] = True
+        shows = has & (sides.side == int(after > before))
+        what, change = f"{key} = {value}", str(change_words(before * n_before, n_before, after * n_after, n_after, p))
     if group is not None:
         shows &= sides.grouped.groups == group
-    figures = (
-        contrast.n_before,
-        contrast.n_after,
-        contrast.before,
-        contrast.after,
-        contrast.low,
-        contrast.high,
-        contrast.p,
-        p,
-    )
-    record = {"key": contrast.key, "value": contrast.value} | _figures(*figures, change=change)
+    record = {"key": key, "value": value} | _figures(compared, p, change)
     return _Row(group, record, what, sides.grouped.closest(np.flatnonzero(shows), SHOWN))
 
 
@@ -221,28 +205,17 @@ def _terms(sides: Sides, seed: int, done: Callable[[int], object]) -> list[_Row]
     for term in changed_terms(sides, seed=seed, done=done):
         first, n_first, second, n_second = four = term.counts
         low, high = newcombe(*four)
-        shares = first / n_first, second / n_second
-        figures = n_first, n_second, *shares, float(low), float(high), term.p, term.p_adjusted
-        record = {"term": term.text} | _figures(*figures, change=str(change_words(*four, term.p_adjusted)))
+        compared = Compared(n_first, n_second, first / n_first, second / n_second, float(low), float(high), term.p)
+        change = str(change_words(*four, term.p_adjusted))
+        record = {"term": term.text} | _figures(compared, term.p_adjusted, change)
         rows.append(_Row(term.group, record, term.text, sides.grouped.closest(term.rows, SHOWN)))
     return rows
 
 
-def _figures(
-    n_before: float,
-    n_after: float,
-    before: float,
-    after: float,
-    low: float,
-    high: float,
-    p: float,
-    p_adjusted: float,
-    *,
-    change: str,
-) -> dict[str, Any]:
+def _figures(compared: Compared, p_adjusted: float, change: str) -> dict[str, Any]:
     """Return the columns that all tables have."""
-    values = int(n_before), int(n_after), before, after, after - before, low, high, p, p_adjusted, change
-    return dict(zip(FIGURES, values, strict=True))
+    difference = compared.after - compared.before
+    return compared._asdict() | {"difference": difference, "p_adjusted": p_adjusted, "change": change}
 
 
 def _of_group(sides: Sides, row: _Row, *, everywhere: str | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,11 @@ from dial2vec.collection.changes.facts import Cells, Figures, KnownFacts, Values
 LEAST_DIALOGUES, LEAST_VALUES = 5, 10
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """Share of one value, or mean of one number, on two sides.
+class Compared(NamedTuple):
+    """A share, or a mean, on two sides.
 
-    :param pair: number of the pair of sides.
-    :param key: key of the metadata.
-    :param value: value whose share is compared; None for a mean.
-    :param n_before: dialogues with the key before.
-    :param n_after: dialogues with the key after.
+    :param n_before: dialogues that are compared, before.
+    :param n_after: dialogues that are compared, after.
     :param before: share in [0, 1], or mean, before.
     :param after: share or mean after.
     :param low: lower end of the 95 % interval of `after` minus `before`.
@@ -31,9 +27,6 @@ class Contrast:
     :param p: p-value, not adjusted.
     """
 
-    pair: int
-    key: str
-    value: str | None
     n_before: int
     n_after: int
     before: float
@@ -41,6 +34,27 @@ class Contrast:
     low: float
     high: float
     p: float
+
+    @classmethod
+    def of_arrays(cls, *columns: NDArray[Any]) -> list[Compared]:
+        """Return one for each place of the seven arrays."""
+        n_before, n_after, *figures = columns
+        sizes = n_before.astype(np.int64), n_after.astype(np.int64)
+        return [cls(*row) for row in zip(*(column.tolist() for column in (*sizes, *figures)), strict=True)]
+
+
+class Contrast(NamedTuple):
+    """Share of one value, or mean of one number, on two sides.
+
+    :param pair: number of the pair of sides.
+    :param key: key of the metadata.
+    :param value: value whose share is compared; None for a mean.
+    """
+
+    pair: int
+    key: str
+    value: str | None
+    compared: Compared
 
 
 def contrasts(facts: KnownFacts, cells: Cells, before: NDArray[np.bool_], after: NDArray[np.bool_]) -> list[Contrast]:
@@ -74,7 +88,9 @@ def _of_values(values: Values, cells: Cells, sides: tuple[Cells, Cells]) -> list
     four = first[tried], n_first[tried], second[tried], n_second[tried]
     names = [values.names[code] for code in codes]
     shares = four[0] / four[1], four[2] / four[3]
-    return _contrasts((pairs, values.key, names), (four[1], four[3]), shares, (*newcombe(*four), exact_p(*four)))
+    compared = Compared.of_arrays(four[1], four[3], *shares, *newcombe(*four), exact_p(*four))
+    rows = zip(pairs.tolist(), names, compared, strict=True)
+    return [Contrast(pair, values.key, name, figures) for pair, name, figures in rows]
 
 
 def _of_numbers(key: str, numbers: Figures, cells: Cells, sides: tuple[Cells, Cells]) -> list[Contrast]:
@@ -93,21 +109,5 @@ def _of_numbers(key: str, numbers: Figures, cells: Cells, sides: tuple[Cells, Ce
     means = mean_1, mean_2
     # If ranks and means disagree, outliers moved the mean.
     p = np.where((rank_2 - rank_1) * (mean_2 - mean_1) > 0, rank_p(n, (rank_1, rank_2), spread), 1)
-    tests = *welch(n, means, (sd_1, sd_2)), p
-    return _contrasts((pairs, key, [None] * len(pairs)), n, means, tests)
-
-
-def _contrasts(
-    names: tuple[NDArray[np.int64], str, list[str] | list[None]],
-    n: tuple[Figures, Figures],
-    sides: tuple[Figures, Figures],
-    tests: tuple[Figures, Figures, Figures],
-) -> list[Contrast]:
-    pairs, key, values = names
-    rows = zip(pairs, values, *n, *sides, *tests, strict=True)
-    return [
-        Contrast(
-            int(pair), key, value, int(n_1), int(n_2), float(first), float(second), float(low), float(high), float(p)
-        )
-        for pair, value, n_1, n_2, first, second, low, high, p in rows
-    ]
+    compared = Compared.of_arrays(*n, *means, *welch(n, means, (sd_1, sd_2)), p)
+    return [Contrast(pair, key, None, figures) for pair, figures in zip(pairs.tolist(), compared, strict=True)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from dial2vec.collection.changes.evidence import adjusted, change_words, exact_p, newcombe, wilson
@@ -53,35 +52,25 @@ def groups_over_time(
     totals = np.broadcast_to(sizes.sum(axis=0), (k, n))
     low, high = wilson(sizes, totals)
     earlier, n_earlier = sizes.cumsum(axis=1) - sizes, totals.cumsum(axis=1) - totals
-    compared = {name: np.full((k, n), np.nan) for name in ("before", "low", "high", "p", "adjusted")}
-    change = np.full((k, n), "", dtype="<U6")
+    before, difference_low, difference_high, p, p_adjusted = np.full((5, k, n), np.nan)
+    change = np.full((k, n), "", dtype=object)
     if n > 1:
         four = earlier[:, 1:], n_earlier[:, 1:], sizes[:, 1:], totals[:, 1:]
-        compared["before"][:, 1:] = four[0] / four[1]
-        compared["low"][:, 1:], compared["high"][:, 1:] = newcombe(*four)
-        compared["p"][:, 1:] = p = exact_p(*four)
-        compared["adjusted"][:, 1:] = corrected = adjusted(p.ravel()).reshape(p.shape)
-        change[:, 1:] = change_words(*four, corrected)
-    order = np.argsort(grouped.ids)
+        before[:, 1:] = four[0] / four[1]
+        difference_low[:, 1:], difference_high[:, 1:] = newcombe(*four)
+        p[:, 1:] = exact_p(*four)
+        p_adjusted[:, 1:] = adjusted(p[:, 1:].ravel()).reshape(k, n - 1)
+        change[:, 1:] = change_words(*four, p_adjusted[:, 1:])
+    share = sizes / totals
+    figures = {"size": sizes, "total": totals, "share": share, "low": low, "high": high}
+    figures |= {"before": before, "difference": share - before, "difference_low": difference_low}
+    figures |= {"difference_high": difference_high, "p": p, "p_adjusted": p_adjusted, "change": change}
     table = {
         "group": np.repeat(grouped.ids, n),
         "name": np.repeat(np.array(grouped.names, dtype=object), n),
         "period": np.tile(starts.astype("datetime64[s]"), k),
-        "size": sizes.ravel(),
-        "total": totals.ravel(),
-        "share": (sizes / totals).ravel(),
-        "low": low.ravel(),
-        "high": high.ravel(),
-        "before": compared["before"].ravel(),
-        "difference": (sizes / totals - compared["before"]).ravel(),
-        "difference_low": compared["low"].ravel(),
-        "difference_high": compared["high"].ravel(),
-        "p": compared["p"].ravel(),
-        "p_adjusted": compared["adjusted"].ravel(),
-        "change": change.ravel().astype(object),
-    }
-    places = (order[:, None] * n + np.arange(n)).ravel()
-    return grouped.without_hidden(pd.DataFrame(table).take(places))
+    } | {name: values.ravel() for name, values in figures.items()}
+    return grouped.without_hidden(pd.DataFrame(table).sort_values(["group", "period"], kind="stable"))
 
 
 def dated_rows(
@@ -91,8 +80,7 @@ def dated_rows(
 
     :raises CorpusError: if no dialogue has a date, or a filter is invalid or names something unknown.
     """
-    column = collection.rows["date"]
-    times = column.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy().astype("datetime64[s]")
+    times = collection.times
     has_date = ~np.isnat(times)
     if not has_date.any():
         raise CorpusError(

@@ -76,21 +76,17 @@ def overview(
 def _standing_out(grouped: Grouped, facts: KnownFacts, cells: Cells) -> pd.DataFrame:
     import pandas as pd
 
-    inside = np.eye(len(grouped.ids), dtype=bool)
-    tried = contrasts(facts, cells, ~inside, inside)
+    own = np.eye(len(grouped.ids), dtype=bool)
+    tried = contrasts(facts, cells, ~own, own)
     rows = []
-    for contrast, p in zip(tried, adjusted([contrast.p for contrast in tried]), strict=True):
-        if p <= LEVEL and (contrast.value is None or contrast.after > contrast.before):
-            group = {"group": grouped.ids[contrast.pair], "name": grouped.names[contrast.pair], "key": contrast.key}
-            sizes = {"value": contrast.value, "n_inside": contrast.n_after, "n_outside": contrast.n_before}
-            figures = {
-                "inside": contrast.after,
-                "outside": contrast.before,
-                "difference": contrast.after - contrast.before,
-            }
-            rows.append(
-                group | sizes | figures | {"low": contrast.low, "high": contrast.high, "p": contrast.p, "p_adjusted": p}
-            )
+    for (pair, key, value, compared), p in zip(
+        tried, adjusted([contrast.compared.p for contrast in tried]), strict=True
+    ):
+        n_outside, n_inside, outside, inside, *interval, own_p = compared
+        if p <= LEVEL and (value is None or inside > outside):
+            group = grouped.ids[pair], grouped.names[pair]
+            figures = n_inside, n_outside, inside, outside, inside - outside, *interval, own_p, p
+            rows.append((*group, key, value, *figures))
     table = pd.DataFrame(rows, columns=list(STANDING_OUT))
     return grouped.without_hidden(table.sort_values(["group", "p"], kind="stable"))
 

@@ -60,7 +60,7 @@ def cluster(
     with folder_lock(folder_of(collection), "writes to"):
         before = _before(collection, from_scratch=from_scratch)
         decisions = read_decisions(collection.folder)
-        grown = before is not None and not from_scratch and k is None and bool(before.base.fine)
+        grown = before is not None and not from_scratch and k is None
         if before is not None and grown:
             new = _onto(before, collection)
         else:

@@ -7,7 +7,6 @@ It also holds the clusters before, which `dial2vec cluster --undo` brings back.
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,16 @@ import pyarrow.parquet as pq
 from conversations.files import atomic_path, read_json, write_json
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
-from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.collection_folder import CollectionFolder, readable
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.data.metadata import typed_columns
 from dial2vec.data.terms import Term
 from dial2vec.errors import ArtifactError
 
 FORMAT = 3
-# Format 2 had no areas and no fine topics, but `considered`.
-READABLE = (2, FORMAT)
-NOT_FIELDS = ("format", "state", "previous", "base", "considered")
+NOT_FIELDS = ("format", "state", "previous", "base")
+# Arrays of a state in its file, beside `assignment`, the id of the cluster of each dialogue.
+ARRAYS = ("centres", "fine_centres", "fine_parents", "fine", "split_off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Clusters:
     """All clusters of a collection.
 
     :param fingerprint: fingerprint of the collection's encoder.
-    :param by: "communities" or "k"; "density" in clusters of older versions.
+    :param by: "communities" or "k".
     :param seed: random seed.
     :param agreement: mean adjusted Rand index with the clusters of halves, at most 1.
     :param seen: number of assigned dialogues, the first ones of the collection.
@@ -79,7 +78,7 @@ class Clusters:
     :param news: changes since the last run, in sentences.
     :param areas: groups of clusters.
     :param fine: parts of clusters.
-    :param lineage: name of the first clustering, after which ids went on; "" in clusters of older versions.
+    :param lineage: name of the first clustering, after which ids went on.
     """
 
     fingerprint: str
@@ -160,15 +159,11 @@ def read_stored(collection: CollectionFolder) -> Stored | None:
     folder = folder_of(collection)
     if not (folder / "clusters.json").exists():
         return None
-    try:
+    with readable(folder, f". `dial2vec cluster {collection.folder} --anew` makes new ones."):
         record = read_json(folder / "clusters.json")
-        if record.get("format") not in READABLE or record["fingerprint"] != collection.manifest.fingerprint:
+        if record.get("format") != FORMAT or record["fingerprint"] != collection.manifest.fingerprint:
             return None
         return _stored(record, collection)
-    except (ArtifactError, OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise ArtifactError(
-            f"{folder} cannot be read ({error}). `dial2vec cluster {collection.folder} --anew` makes new ones."
-        ) from error
 
 
 def _stored(record: dict[str, Any], collection: CollectionFolder) -> Stored:
@@ -177,23 +172,16 @@ def _stored(record: dict[str, Any], collection: CollectionFolder) -> Stored:
 
 
 def _parsed(record: dict[str, Any], collection: CollectionFolder) -> tuple[Clusters, ClusterState]:
-    fields = {key: value for key, value in record.items() if key not in NOT_FIELDS}
-    clusters = _from_record(fields)
+    clusters = _from_record({key: value for key, value in record.items() if key not in NOT_FIELDS})
     with np.load(folder_of(collection) / record["state"]) as arrays:
-        centres: Vectors = arrays["centres"]
         ids = np.asarray(arrays["assignment"], dtype=np.int32)
-        fine_centres, fine_parents, fine = (arrays.get(name) for name in ("fine_centres", "fine_parents", "fine"))
-        split_off = arrays.get("split_off")
+        centres, *fine = (arrays[name] for name in ARRAYS)
     if len(centres) != len(clusters.clusters) or not clusters.seen == len(ids) <= len(collection):
         raise ValueError("centres and clusters do not match")
-    order = np.argsort([cluster.id for cluster in clusters.clusters])
-    known = np.sort([cluster.id for cluster in clusters.clusters])
-    groups = order[np.searchsorted(known, ids)].astype(np.int32)
-    if fine is None:
-        fine_centres, fine_parents, fine = centres, np.arange(len(centres), dtype=np.int32), groups
-    if split_off is None:
-        split_off = none_split_off(len(fine_parents))
-    return clusters, ClusterState(centres, groups, fine_centres, fine_parents, fine, split_off)
+    known = np.array([cluster.id for cluster in clusters.clusters])
+    order = np.argsort(known)
+    groups = order[np.searchsorted(known, ids, sorter=order)].astype(np.int32)
+    return clusters, ClusterState(centres, groups, *fine)
 
 
 def _from_record(record: dict[str, Any]) -> Clusters:
@@ -201,14 +189,13 @@ def _from_record(record: dict[str, Any]) -> Clusters:
         Cluster(
             **_with_terms(cluster)
             | {key: tuple(cluster[key]) for key in ("typical", "borderline")}
-            | {"speaking": tuple(map(tuple, cluster.get("speaking", [])))}
+            | {"speaking": tuple(map(tuple, cluster["speaking"]))}
         )
         for cluster in record["clusters"]
     )
-    areas = tuple(Area(**_with_terms(area)) for area in record.get("areas", []))
-    fine = tuple(FineTopic(**_with_terms(topic)) for topic in record.get("fine", []))
-    news = tuple(record["news"])
-    return Clusters(**record | {"clusters": clusters, "news": news, "areas": areas, "fine": fine})
+    areas = tuple(Area(**_with_terms(area)) for area in record["areas"])
+    fine = tuple(FineTopic(**_with_terms(topic)) for topic in record["fine"])
+    return Clusters(**record | {"clusters": clusters, "news": tuple(record["news"]), "areas": areas, "fine": fine})
 
 
 def _with_terms(record: dict[str, Any]) -> dict[str, Any]:
@@ -248,8 +235,7 @@ def write_clusters(
 def _write_arrays(folder: Path, clusters: Clusters, state: ClusterState) -> str:
     """Write the arrays into a file that is named by their content, and return its name."""
     ids = np.array([cluster.id for cluster in clusters.clusters], dtype=np.int32)[state.groups]
-    names = ("centres", "fine_centres", "fine_parents", "fine", "split_off")
-    arrays = {name: getattr(state, name) for name in names}
+    arrays = {name: getattr(state, name) for name in ARRAYS}
     digest = hashlib.sha256(b"".join(array.tobytes() for array in (*arrays.values(), ids))).hexdigest()[:16]
     path = folder / f"centres-{digest}.npz"
     with atomic_path(path) as temporary, temporary.open("wb") as handle:
@@ -270,12 +256,8 @@ def swap_clusters(collection: CollectionFolder) -> Stored:
             f"{folder} holds no earlier clusters; expected those before the last `dial2vec cluster`. "
             "There is nothing to undo."
         )
-    try:
+    with readable(f"the earlier clusters in {folder}", ". Keep those of today."):
         stored = _stored(before, collection)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise ArtifactError(
-            f"the earlier clusters in {folder} cannot be read ({error}). Keep those of today."
-        ) from error
     _write_tables(collection, stored.clusters, stored.state)
     _write_record(folder, before, record)
     return stored

@@ -10,12 +10,7 @@ from pathlib import Path
 
 from conversations.files import atomic_path
 from conversations.words import without_halves
-from dial2vec.collection.clustering.clusters import (
-    Clusters,
-    Stored,
-    folder_of,
-    read_stored,
-)
+from dial2vec.collection.clustering.clusters import Cluster, Clusters, Stored, folder_of, read_stored
 from dial2vec.collection.clustering.decided import applied, decided_clusters, moved_rows, write_decided
 from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, read_decisions, write_decisions
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -40,6 +35,33 @@ class Change:
     decision: Edit
     before: Clusters
     after: Clusters
+
+    @property
+    def parts(self) -> list[Cluster]:
+        """The clusters into which a split has divided a cluster."""
+        others = {cluster.id for cluster in self.before.clusters} - {self.decision.cluster}
+        return [cluster for cluster in self.after.clusters if cluster.id not in others]
+
+    def sentence(self, named: Callable[[Cluster], str]) -> str:
+        """Return what the decision did.
+
+        :param named: returns what to call a cluster.
+        """
+        edit = self.decision
+        was = {cluster.id: cluster for cluster in self.before.clusters}
+        before, now = was[edit.cluster], next(cluster for cluster in self.after.clusters if cluster.id == edit.cluster)
+        if edit.action == "rename":
+            return f"{named(before)} is called “{now.name}” now."
+        if edit.action == "merge" and edit.other is not None:
+            return f"{named(was[edit.other])} joined {named(now)}, which has {now.size:,} dialogues now."
+        if edit.action == "split":
+            names = [named(part) for part in self.parts]
+            return f"{named(before)} is {len(names)} topics, {', '.join(names[:5])}{', ...' * (len(names) > 5)}, now."
+        if edit.action == "pin":
+            return f"{named(now)} stays together, whatever is clustered later."
+        if edit.action == "hide":
+            return f"{named(now)} is hidden; its {now.size:,} dialogues are kept."
+        return f"{edit.dialogue} is in {named(now)} now, no longer in “{edit.other_name}”."
 
 
 def curate(
@@ -137,10 +159,10 @@ def _write(collection: CollectionFolder, decisions: Decisions, stored: Stored) -
 
 def _stored(collection: CollectionFolder) -> Stored:
     stored = read_stored(collection)
-    if stored is None or not stored.base.fine:
+    if stored is None:
         raise ArtifactError(
-            f"{collection.folder} has no clusters to decide about; expected those of this version. Run `dial2vec "
-            f"cluster {collection.folder}` first."
+            f"{collection.folder} has no clusters to decide about; expected some. Run `dial2vec cluster "
+            f"{collection.folder}` first."
         )
     return stored
 

@@ -14,7 +14,7 @@ from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors, assign, centres_of
 from dial2vec.collection.clustering.speaking import speaking_turns
 from dial2vec.collection.clustering.stability import LEAST, CentreFinder, KeptCentres, Stability, measure_stability
-from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.collection_folder import CollectionFolder, sampled, within
 from dial2vec.data.terms import (
     NAMED_BY,
     READ,
@@ -127,15 +127,11 @@ class Facts:
 
     def cluster(self, place: int, id: int, name: str, area: int) -> Cluster:
         """Return the cluster at a place."""
-        rows, terms, similarity = (
-            np.flatnonzero(self.state.groups == place),
-            self.terms[place],
-            self.assignment.similarity,
-        )
+        rows = np.flatnonzero(self.state.groups == place)
         halves = _halves(self.collection.vectors, rows, self.seed)
-        far = float(np.quantile(similarity[rows], FAR_SHARE)) if len(rows) else 1.0
-        stable = self.stability.clusters[place]
-        cluster = Cluster(id, name, tuple(terms), len(rows), stable, halves, far, (), (), area)
+        far = float(np.quantile(self.assignment.similarity[rows], FAR_SHARE)) if len(rows) else 1.0
+        terms, stable = tuple(self.terms[place]), self.stability.clusters[place]
+        cluster = Cluster(id, name, terms, len(rows), stable, halves, far, (), (), area)
         return with_members(cluster, self.collection, rows, self.assignment)
 
 
@@ -238,10 +234,7 @@ class Vocabulary:
         """Read the terms of a sample of the first n dialogues."""
         rows = sampled(n, READ, seed)
         # Meetings have so many terms that 20,000 of them would take gigabytes.
-        words = np.cumsum(np.asarray(collection.rows["words"])[rows])
-        if words[-1] > READ_WORDS:
-            fewer = max(1, int(len(rows) * READ_WORDS / words[-1]))
-            rows = np.sort(np.random.default_rng(seed).permutation(rows)[:fewer])
+        rows = within(rows, collection.rows["words"].to_numpy()[rows], READ_WORDS, seed)
         return cls(rows, Terms.read(collection.dialogues(rows.tolist())))
 
     def of(self, groups: Groups, k: int) -> list[list[Term]]:

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.files import read_json, write_json
+from conversations.masking import Masks
 from conversations.redaction import Redactor
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters
 from dial2vec.collection.clustering.partition import Vectors
-from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
 from dial2vec.collection.describing.chat import AnswerError, ModelAnswer, RefusedError, ask
 from dial2vec.collection.describing.naming import ANSWER_TOKENS, Naming, Question, question_text, read_naming
 from dial2vec.config import LanguageModel
 from dial2vec.data.terms import Term
 from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.files import folder_lock
-from dial2vec.project.import_export import Masks
 
 FORMAT = 1
 # Terms of a group in a question, and dialogues of a group that are compared to find typical ones.
@@ -93,14 +93,10 @@ def read_descriptions(collection: CollectionFolder) -> dict[str, Any] | None:
     path = folder_of_descriptions(collection) / "descriptions.json"
     if not path.is_file():
         return None
-    try:
+    mend = f"Delete it, and run `dial2vec describe {collection.folder}`."
+    with readable(path, f"; expected descriptions of groups. {mend}"):
         record: dict[str, Any] = read_json(path)
         fits = record["format"] == FORMAT and record["fingerprint"] == collection.manifest.fingerprint
-    except (ArtifactError, KeyError, TypeError) as error:
-        raise ArtifactError(
-            f"{path} cannot be read ({error}); expected descriptions of groups. Delete it, and run `dial2vec describe "
-            f"{collection.folder}`."
-        ) from error
     return record if fits else None
 
 

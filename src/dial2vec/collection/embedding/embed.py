@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from tqdm.auto import tqdm
 
 from conversations.dialogue import Quarantined, write_quarantine
 from conversations.progress import moving
+from dial2vec.collection.embedding.in_workers import embed_in_workers
 from dial2vec.collection.embedding.parts import (
     LONG,
     Part,
@@ -25,14 +26,15 @@ from dial2vec.collection.embedding.parts import (
     quarantined,
     vector_writer,
 )
-from dial2vec.collection.embedding.processes import FEWEST_PARTS, embed_in_processes
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
-from dial2vec.data.workers.processes import processes_for
+from dial2vec.data.workers import spread, works_alone
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.files import folder_lock
 
+# Fewest parts per process: a process takes a second to start, a part 0.2.
+FEWEST_PARTS = 8
 # A function that embeds parts, in any order, and calls its last argument with numbers of lines that are done.
 Workers = Callable[[Sequence[Part], Encoder, int, Callable[[int], object]], None]
 
@@ -62,11 +64,11 @@ class Embedded:
 def here(parts: Sequence[Part], encoder: Encoder, batch_size: int, done: Callable[[int], object]) -> None:
     """Embed parts on this machine: a student in one process per processor, a transformer in this process.
 
-    torch uses all processors itself. On Windows, whose processes inherit no pipes, this process does all.
+    torch uses all processors itself.
     """
-    count = 1 if sys.platform == "win32" else processes_for(len(parts), fewest=FEWEST_PARTS)
-    if isinstance(encoder, StudentEncoder) and count > 1:
-        embed_in_processes(parts, encoder, batch_size, done, count=count)
+    if isinstance(encoder, StudentEncoder) and not works_alone(len(parts), fewest=FEWEST_PARTS):
+        processes = partial(spread, n_parts=len(parts), fewest=FEWEST_PARTS)
+        embed_in_workers(parts, encoder, batch_size, done, spread=processes)
         return
     with ShardReader() as reader:
         for part in parts:

@@ -37,6 +37,11 @@ class Part:
     shard: Shard
     folder: Path
 
+    def __str__(self) -> str:
+        """Return the file and the lines, for errors."""
+        first = self.shard.line
+        return f"{self.shard.path}: lines {first} to {first + self.shard.lines - 1}"
+
     @property
     def vectors(self) -> Path:
         """Parquet file: `dialogue_id`, `embedding`, `line` (in its file), `long` (True or False) and `metadata`."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.files import atomic_path
+from conversations.words import number
 from dial2vec.collection.explanation.explanation import Explanation, Matching
 from dial2vec.html import templates
 
@@ -170,7 +171,7 @@ def _similar(matching: Matching, shown: list[ShownTurn]) -> list[SimilarTurns]:
         places = int(matching.rows[row][0]), int(matching.columns[column][0])
         if len(pairs) < N_SIMILAR and not used & {*places}:
             used.update(places)
-            cosine = f"{float(matching.cosines[row, column]):.2f}".replace("-", "−")
+            cosine = number(float(matching.cosines[row, column]))
             pairs.append(SimilarTurns(shown[places[0]], shown[places[1]], cosine))
     return pairs
 
@@ -180,7 +181,7 @@ def _range(matching: Matching) -> tuple[float, float]:
 
 
 def _says(rows: NDArray[np.int64], columns: NDArray[np.int64], cosine: float) -> str:
-    return f"{_named(rows)} and {_named(columns)}: {cosine:.2f}".replace("-", "−")
+    return f"{_named(rows)} and {_named(columns)}: {number(cosine)}"
 
 
 def _named(block: NDArray[np.int64]) -> str:
@@ -211,6 +212,4 @@ def _others(explanation: Explanation) -> str:
 
 def _percent(share: float) -> str:
     percent = 100 * float(share)
-    digits = 2 if abs(percent) < 1 else 1
-    # Adding 0.0 turns a rounded -0.0 into 0.0.
-    return f"{round(percent, digits) + 0.0:.{digits}f}".replace("-", "−")
+    return number(percent, 2 if abs(percent) < 1 else 1)

@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.errors import ArtifactError
-from dial2vec.evaluation.report.pictures import COLOURS
+from dial2vec.collection.collection_folder import CollectionFolder, readable
+from dial2vec.evaluation.geometry import COLOURS
 
 Kind = Literal["category", "number", "time"]
 # Each colour twice, as disc and as ring in another shade; more groups cannot be told apart.
@@ -104,8 +103,7 @@ def _by_topic(collection: CollectionFolder, rows: NDArray[np.int64]) -> Iterator
     assignment = _assignment(collection, rows)
     if assignment is None:
         return
-    columns = {name: assignment[name].fill_null("").to_pylist() for name in assignment.column_names}
-    areas, topics = columns.get("area", []), columns["name"]
+    areas, topics = (assignment[name].fill_null("").to_pylist() for name in ("area", "name"))
     if any(areas) and areas != topics:
         yield replace(_by_category("area", areas), groups=())
     if any(topics):
@@ -213,9 +211,6 @@ def _assignment(collection: CollectionFolder, rows: NDArray[np.int64]) -> pa.Tab
     path = collection.folder / "clusters" / "assignment.parquet"
     if not path.exists():
         return None
-    try:
-        table = pq.read_table(path)
-        known = table.select([name for name in ("area", "name") if name in table.column_names])
-    except (OSError, ValueError) as error:
-        raise ArtifactError(f"{path} cannot be read ({error}). Make the clusters again, or remove it.") from error
+    with readable(path, ". Make the clusters again, or remove it."):
+        known = pq.read_table(path, columns=["area", "name"])
     return known.take(pa.array(np.where(rows < len(known), rows, -1), mask=rows >= len(known)))

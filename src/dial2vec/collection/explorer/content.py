@@ -20,7 +20,7 @@ from dial2vec.collection.explorer.meaning import packed_meaning
 from dial2vec.collection.explorer.naming import names_on_map
 from dial2vec.collection.explorer.packing import packed_column, packed_dialogues
 from dial2vec.collection.explorer.reading import ReaderContent
-from dial2vec.evaluation.report.excerpts import excerpt
+from dial2vec.evaluation.excerpts import excerpt
 
 SIMILAR = 10
 OPENING_TURNS, OPENING_CHARACTERS, QUOTED_CHARACTERS = 2, 90, 400
@@ -52,15 +52,8 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
             for title, name, drawn in shown
         ],
         "colourings": [
-            {
-                "title": way.title,
-                "kind": way.kind,
-                "names": way.names,
-                "counts": way.counts,
-                "colours": way.colours,
-                "marks": way.marks,
-                "codes": base64_of(way.codes),
-            }
+            {name: getattr(way, name) for name in ("title", "kind", "names", "counts", "colours", "marks")}
+            | {"codes": base64_of(way.codes)}
             for way in ways
         ],
         "details": [_coded(way.groups) for way in ways if way.groups],

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from dial2vec.collection.clustering.clusters import Clusters
-from dial2vec.collection.clustering.curation import Change, curate, undo_decision
+from dial2vec.collection.clustering.curation import curate, undo_decision
 from dial2vec.collection.clustering.decisions import ACTIONS, read_decisions
 from dial2vec.collection.clustering.notes import write_note
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -71,7 +70,8 @@ def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
         message = f"Taken back: {_called(taken.action, taken.name, taken.dialogue)}."
     else:
         to, other, dialogue = (wish.get(key) for key in ("to", "other", "dialogue"))
-        message = _said(curate(now, wish["action"], wish["topic"], to=to, other=other, dialogue=dialogue))
+        change = curate(now, wish["action"], wish["topic"], to=to, other=other, dialogue=dialogue)
+        message = change.sentence(lambda cluster: f"“{cluster.name}”")
     made = read_decisions(collection.folder).made
     last = made[-1] if made else None
     return {
@@ -106,31 +106,6 @@ def _check_last(collection: CollectionFolder, made: int) -> None:
             "somebody has decided something else since; expected the decision of this page to be the last one. "
             f"Reload the page, and see `dial2vec curate {collection.folder} list`."
         )
-
-
-def _said(change: Change) -> str:
-    """Return what a decision did, in one sentence."""
-    edit, after = change.decision, {cluster.id: cluster for cluster in change.after.clusters}
-    name, size = after[edit.cluster].name, after[edit.cluster].size
-    says: dict[str, Callable[[], str]] = {
-        "rename": lambda: f"“{edit.name}” is called “{name}” now.",
-        "merge": lambda: f"“{edit.other_name}” joined “{name}”, which has {size:,} dialogues now.",
-        "split": lambda: f"“{edit.name}” is {_parts(change)} now.",
-        "pin": lambda: f"“{name}” stays together, whatever is clustered later.",
-        "hide": lambda: f"“{name}” is hidden; its {size:,} dialogues are kept.",
-        "move": lambda: f"{edit.dialogue} is in “{name}” now, no longer in “{edit.other_name}”.",
-    }
-    return says[edit.action]()
-
-
-def _parts(change: Change) -> str:
-    known = _ids(change.before) - {change.decision.cluster}
-    names = [f"“{cluster.name}”" for cluster in change.after.clusters if cluster.id not in known]
-    return f"{len(names)} topics, {', '.join(names[:5])}{', ...' if len(names) > 5 else ''},"
-
-
-def _ids(clusters: Clusters) -> set[int]:
-    return {cluster.id for cluster in clusters.clusters}
 
 
 def _called(action: str, name: str, dialogue: str | None) -> str:

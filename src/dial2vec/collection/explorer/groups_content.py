@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
+from conversations.words import cut
 from dial2vec.collection.changes.overview import in_words, standing_out
-from dial2vec.collection.clustering.clusters import Stored, read_stored
+from dial2vec.collection.clustering.clusters import Cluster, Stored, read_stored
 from dial2vec.collection.clustering.decided import renamed_ids
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.levels import Area
@@ -57,15 +58,8 @@ def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dic
     """
     stored, added = read_stored(collection), Arrivals.of(collection)
     if stored is None:
-        nothing: dict[str, Any] = {
-            "periods": [],
-            "totals": [],
-            "since": None,
-            "compared": None,
-            "added": 0,
-            "lines": [],
-        }
-        news = nothing | {"command": command_of(collection)}
+        news: dict[str, Any] = {"since": None, "compared": None, "added": 0, "lines": []}
+        news |= {"periods": [], "totals": [], "command": command_of(collection)}
         return {"groups": None, "members": [], "similarity": None, "news": news}
     periods = periods_of(collection)
     changes = changes_of(collection, stored, periods, added)
@@ -129,7 +123,9 @@ class _Page:
         topics = np.where(np.append(hidden, True)[topics], -1, topics)
         divided = np.bincount(state.fine_parents, minlength=len(self.clusters)) > 1
         fine = np.where(np.append(divided, False)[topics], fine, -1)
-        self.area_of, self.areas = _areas_of(stored)
+        places = {area.id: place for place, area in enumerate(stored.clusters.areas)}
+        # An area whose topics are all hidden is none.
+        self.area_of = np.array([places.get(cluster.area, -1) for cluster in self.clusters])
         areas = np.append(self.area_of, -1)[topics]
         self.levels = [_Level.of(areas), _Level.of(topics), _Level.of(fine)]
         self.topics, self.fine = self.levels[1:]
@@ -194,7 +190,9 @@ class _Page:
             turns, own = self.read[row].turns, speaking_scores(self.read[row], terms)
             scores.append(max(own))
             place = own.index(scores[-1])
-            quotes.append({"row": row, "turn": place, "speaker": turns[place].speaker, "text": _cut(turns[place].text)})
+            quotes.append(
+                {"row": row, "turn": place, "speaker": turns[place].speaker, "text": cut(turns[place].text, CHARACTERS)}
+            )
         return quotes, scores.index(max(scores))
 
 
@@ -203,12 +201,13 @@ def _areas(page: _Page) -> list[dict[str, Any]]:
     topics = [page.area_of[place] for place in page.topics.order]
     facts = zip(level.order, level.sizes, page.trends(level), strict=True)
     for place, size, trend in facts:
-        area = page.areas[place]
-        described, summary = page.words("areas", area.id)
+        area = page.stored.clusters.areas[place]
         made.append(
-            {"id": area.id, "name": area.name, "described": described, "summary": summary, "terms": _texts(area.terms)}
-            | {"size": size, "share": _share(size, page), "trend": trend}
-            | {"topics": [at for at, own in enumerate(topics) if own == place]}
+            {
+                **_said(area, size, page),
+                "trend": trend,
+                "topics": [at for at, own in enumerate(topics) if own == place],
+            }
         )
     return made
 
@@ -223,14 +222,20 @@ def _topics(page: _Page, changes: Changes) -> list[dict[str, Any]]:
     facts = zip(level.order, level.sizes, page.trends(level), page.typical, strict=True)
     for place, size, trend, typical in facts:
         cluster = page.clusters[place]
-        described, summary = page.words("clusters", cluster.id)
         quotes, best = page.quotes(typical, cluster.terms)
         made.append(
-            {"id": cluster.id, "name": cluster.name, "described": described, "summary": summary}
-            | {"terms": _texts(cluster.terms), "size": size, "share": _share(size, page), "trend": trend}
-            | {"area": areas[int(page.area_of[place])], "fine": fine.get(place, [])}
-            | {"stands_out": findings.get(cluster.id, []), "typical": typical, "quote": quotes[best], "quotes": quotes}
-            | {"new": place in changes.new, "grew": changes.grew.get(place)}
+            {
+                **_said(cluster, size, page),
+                "trend": trend,
+                "area": areas[int(page.area_of[place])],
+                "fine": fine.get(place, []),
+                "stands_out": findings.get(cluster.id, []),
+                "typical": typical,
+                "quote": quotes[best],
+                "quotes": quotes,
+                "new": place in changes.new,
+                "grew": changes.grew.get(place),
+            }
         )
     return made
 
@@ -240,8 +245,13 @@ def _fine_topics(page: _Page) -> list[dict[str, Any]]:
     fine, parents = page.stored.clusters.fine, page.stored.state.fine_parents
     facts = zip(level.order, level.sizes, level.first(page.cosines[1], TYPICAL), strict=True)
     return [
-        {"id": fine[place].id, "name": fine[place].name, "size": size, "topic": topics[int(parents[place])]}
-        | {"typical": typical}
+        {
+            "id": fine[place].id,
+            "name": fine[place].name,
+            "size": size,
+            "topic": topics[int(parents[place])],
+            "typical": typical,
+        }
         for place, size, typical in facts
     ]
 
@@ -268,27 +278,20 @@ def _findings(collection: CollectionFolder) -> dict[int, list[str]]:
     return findings
 
 
-def _areas_of(stored: Stored) -> tuple[NDArray[np.int64], Sequence[Area]]:
-    """Return the area of each cluster as its place, int64 [k], and the areas; without areas each cluster is one."""
-    clusters = stored.clusters.clusters
-    places = {area.id: place for place, area in enumerate(stored.clusters.areas)}
-    if places and all(cluster.area in places for cluster in clusters):
-        return np.array([places[cluster.area] for cluster in clusters]), stored.clusters.areas
-    return np.arange(len(clusters)), [Area(topic.id, topic.name, topic.terms, topic.size) for topic in clusters]
-
-
 def _known(groups: Groups, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the groups of rows, -1 for dialogues that were added after the clustering."""
     return np.append(groups, -1)[np.minimum(rows, len(groups))].astype(np.int64)
 
 
-def _share(size: int, page: _Page) -> float:
-    return round(size / max(1, len(page.rows)), 5)
-
-
-def _texts(terms: Sequence[Term]) -> list[str]:
-    return [term.text for term in terms[:TERMS]]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= CHARACTERS else text[: CHARACTERS - 1].rstrip() + "…"
+def _said(group: Area | Cluster, size: int, page: _Page) -> dict[str, Any]:
+    """Return what the page says of an area, and of a topic, too."""
+    described, summary = page.words("areas" if isinstance(group, Area) else "clusters", group.id)
+    return {
+        "id": group.id,
+        "name": group.name,
+        "described": described,
+        "summary": summary,
+        "terms": [term.text for term in group.terms[:TERMS]],
+        "size": size,
+        "share": round(size / max(1, len(page.rows)), 5),
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,10 +11,11 @@ from numpy.typing import NDArray
 
 from conversations.files import atomic_path
 from conversations.progress import counted
-from dial2vec.collection.collection_folder import CollectionFolder, sampled
-from dial2vec.collection.explorer.projection import Placing, Points, aligned, lay_out_many
+from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
+from dial2vec.collection.explorer.placing import Placing
 from dial2vec.collection.explorer.start import read_by_start
 from dial2vec.errors import ArtifactError
+from dial2vec.evaluation.geometry import Points, lay_out, turned_like
 from dial2vec.files import folder_lock
 
 SEED = 42
@@ -111,7 +111,7 @@ def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Collect
     fitted = sampled(n, MOST_FITTED, seed)
     known = np.asarray(units[fitted])
     points = np.zeros((n, 2), dtype=np.float32)
-    points[fitted] = lay_out_many(known, seed=seed, progress=progress)
+    points[fitted] = lay_out(known, seed=seed, progress=progress).points
     placing = Placing(known, points[fitted])
     rest = np.setdiff1d(np.arange(n), fitted)
     blocks = np.split(rest, range(BLOCK, len(rest), BLOCK))
@@ -120,12 +120,20 @@ def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Collect
     return CollectionMap(points, fitted)
 
 
+def aligned(points: Points, other: Points) -> Points:
+    """Turn, mirror and scale a map to match another map of the same dialogues; float32 [n, 2].
+
+    The remaining differences come from the encoders.
+    """
+    centre = other.mean(axis=0)
+    turned = turned_like(points, other)
+    own, target = np.linalg.norm(turned), np.linalg.norm(other - centre)
+    return (turned * (target / own if own else 1) + centre).astype(np.float32)
+
+
 def _read(path: Path, collection: CollectionFolder) -> CollectionMap:
-    try:
-        with np.load(path) as kept:
-            points, fitted, content = kept["points"], kept["fitted"], str(kept["content"])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise ArtifactError(f"{path} cannot be read ({error}). Make a new map: --anew.") from error
+    with readable(path, ". Make a new map: --anew."), np.load(path) as kept:
+        points, fitted, content = kept["points"], kept["fitted"], str(kept["content"])
     if len(points) > len(collection) or _content(collection, len(points)) != content:
         raise ArtifactError(
             f"{path} is a map of other dialogues than those of {collection.folder}. Make a new map: --anew."

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from conversations.files import read_json
@@ -85,16 +84,11 @@ class Changes:
     @property
     def grew(self) -> dict[int, dict[str, float]]:
         """The share before and after, and their ratio, of each cluster that grew."""
-        grown = {}
-        for place, word in self.words.items():
-            if word == "grew":
-                before, after = self.shares[place]
-                grown[place] = {
-                    "before": round(before, 4),
-                    "after": round(after, 4),
-                    "factor": round(after / before, 2),
-                }
-        return grown
+        grown = {place: self.shares[place] for place, word in self.words.items() if word == "grew"}
+        return {
+            place: {"before": round(before, 4), "after": round(after, 4), "factor": round(after / before, 2)}
+            for place, (before, after) in grown.items()
+        }
 
 
 def command_of(collection: CollectionFolder) -> str:
@@ -104,8 +98,7 @@ def command_of(collection: CollectionFolder) -> str:
 
 def periods_of(collection: CollectionFolder) -> Periods:
     """Return the days, weeks, months or years of a collection, at most 53 unless they are years, in UTC."""
-    column = collection.rows["date"].cast(pa.int64()).fill_null(np.iinfo(np.int64).min)
-    times = column.to_numpy().astype("datetime64[s]")
+    times = collection.times
     dated = ~np.isnat(times)
     if not dated.any():
         return Periods([], np.full(len(times), -1))

@@ -18,7 +18,7 @@ from dial2vec.collection.clustering.clusters import Stored, folder_of, read_stor
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.notes import read_notes
 from dial2vec.collection.clustering.speaking import speaking_turns, terms_said
-from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.collection_folder import CollectionFolder, readable
 from dial2vec.collection.segments.segments import read_segments, segments_folder
 from dial2vec.errors import ArtifactError
 
@@ -79,12 +79,10 @@ class _Groups:
         self.clusters, self.state = stored.clusters, stored.state
         self.areas = {area.id: area.name for area in self.clusters.areas}
         path = folder_of(collection) / "assignment.parquet"
-        try:
+        with readable(path, ". Make the clusters again, or remove them."):
             self.similarity = pq.read_table(path, columns=["similarity"])["similarity"].to_numpy()
             if len(self.similarity) != len(self.state.groups):
                 raise ValueError(f"{len(self.similarity)} rows for {len(self.state.groups)} dialogues")
-        except (OSError, ValueError, KeyError) as error:
-            raise ArtifactError(f"{path} cannot be read ({error}). Make the clusters again, or remove them.") from error
         self.rank = _ranks(self.state.groups, self.similarity)
         made = read_decisions(collection.folder).made
         self.moved = {edit.dialogue: (edit.cluster, edit.date) for edit in made if edit.dialogue is not None}
@@ -143,10 +141,8 @@ class _SegmentsOfRows:
     @classmethod
     def read(cls, collection: CollectionFolder) -> _SegmentsOfRows:
         path = segments_folder(collection) / "segments.parquet"
-        try:
+        with readable(path, ". Make the segments again, or remove them."):
             table = pq.read_table(path, columns=["dialogue_id", "first_turn", "last_turn", "topic_name"])
-        except (OSError, ValueError, KeyError) as error:
-            raise ArtifactError(f"{path} cannot be read ({error}). Make the segments again, or remove them.") from error
         ids = collection.rows["dialogue_id"].combine_chunks()
         rows = pc.index_in(table["dialogue_id"].combine_chunks(), value_set=ids).fill_null(len(ids)).to_numpy()
         # They are in the order of the dialogues and their turns; sorting holds for a file that was edited, too.

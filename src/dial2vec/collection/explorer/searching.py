@@ -18,7 +18,6 @@ from conversations.dialogue import Dialogue, Turn
 from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.texts import Texts, phrases_of
-from dial2vec.collection.explorer.wrong_request import WrongRequestError
 from dial2vec.collection.search.exact import unit_vector
 from dial2vec.collection.search.search import Asked, Search
 from dial2vec.encoder.student import StudentEncoder
@@ -33,6 +32,10 @@ TURNS, LEAST = 3, 0.5
 MOST_CHARACTERS, MOST_UNLIKE = 10_000, 20
 WAYS = ("auto", "moments", "themes", "exact")
 EXPECTED = "expected an object with text, way, like, unlike and within"
+
+
+class WrongRequestError(ValueError):
+    """A request that cannot be answered; the message gives the reason in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,8 @@ from dial2vec.collection.explorer.explorer_page import render_explorer
 from dial2vec.collection.explorer.export import FORMS
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.reading import ReaderContent
-from dial2vec.collection.explorer.searching import Searching
+from dial2vec.collection.explorer.searching import Searching, WrongRequestError
 from dial2vec.collection.explorer.texts import Texts
-from dial2vec.collection.explorer.wrong_request import WrongRequestError
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.errors import Dial2vecError
 
@@ -84,9 +83,9 @@ class Explorer:
             self.refresh()
         return JSONResponse(done)
 
-    def openings(self, rows: list[int]) -> Response:
-        """Return the first turns of these dialogues."""
-        return JSONResponse(openings(self.collection.dialogues(self._few(rows))))
+    def openings(self, body: bytes) -> Response:
+        """Return the first turns of the dialogues whose rows the body lists."""
+        return JSONResponse(openings(self.collection.dialogues(self._few(self.rows(body)))))
 
     def turns(self, body: bytes) -> Response:
         """Return single turns: the body lists a row and the number of a turn, from 0, for each."""
@@ -99,18 +98,19 @@ class Explorer:
         dialogues = self.collection.dialogues(self._few([row for row, _ in pairs]))
         return JSONResponse([quoted(dialogue, turn) for dialogue, (_, turn) in zip(dialogues, pairs, strict=True)])
 
-    def speaking(self, rows: list[int]) -> Response:
-        """Return the turn of each dialogue that speaks most for its topic, or the first."""
-        dialogues = list(self.collection.dialogues(self._few(rows)))
+    def speaking(self, body: bytes) -> Response:
+        """Return the turn that speaks most for its topic, or the first, of the dialogues whose rows the body lists."""
+        rows = self._few(self.rows(body))
+        dialogues = list(self.collection.dialogues(rows))
         readings = self._reading.of(rows, dialogues)
         turns = [(reading["reasons"] or [0])[0] for reading in readings]
         return JSONResponse([quoted(dialogue, turn) for dialogue, turn in zip(dialogues, turns, strict=True)])
 
-    def export(self, form: str, rows: list[int]) -> Response:
-        """Return these dialogues as a file."""
+    def export(self, body: bytes, form: str) -> Response:
+        """Return the dialogues whose rows the body lists as a file."""
         if form not in FORMS:
             raise WrongRequestError(f"found the form {form[:40]!r}; expected one of {', '.join(FORMS)}.")
-        lines = FORMS[form](self.collection.dialogues(rows))
+        lines = FORMS[form](self.collection.dialogues(self.rows(body)))
         return StreamingResponse(_blocks(lines), media_type=MEDIA[form])
 
     def rows(self, body: bytes) -> list[int]:
@@ -141,36 +141,24 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
     """Return the ASGI application of the explorer of a collection."""
     explorer = Explorer(collection, maps)
 
-    async def openings(request: Request) -> Response:
-        return await run_in_threadpool(explorer.openings, explorer.rows(await request.body()))
+    def posted(path: str, answer: Callable[..., Response]) -> Route:
+        async def called(request: Request) -> Response:
+            if path == "/curate" and not from_this_page(request.headers):
+                return PlainTextResponse("other pages may not decide", status_code=403)
+            return await run_in_threadpool(answer, await request.body(), **request.path_params)
 
-    async def speaking(request: Request) -> Response:
-        return await run_in_threadpool(explorer.speaking, explorer.rows(await request.body()))
-
-    async def turns(request: Request) -> Response:
-        return await run_in_threadpool(explorer.turns, await request.body())
-
-    async def search(request: Request) -> Response:
-        return await run_in_threadpool(explorer.searching.answer, await request.body())
-
-    async def export(request: Request) -> Response:
-        return explorer.export(request.path_params["form"], explorer.rows(await request.body()))
-
-    async def curate(request: Request) -> Response:
-        if not from_this_page(request.headers):
-            return PlainTextResponse("other pages may not decide", status_code=403)
-        return await run_in_threadpool(explorer.curate, await request.body())
+        return Route(path, called, methods=["POST"])
 
     routes = [
         Route("/", explorer.page),
         Route("/content", explorer.content),
         Route("/dialogue/{row:int}", explorer.dialogue),
-        Route("/search", search, methods=["POST"]),
-        Route("/openings", openings, methods=["POST"]),
-        Route("/speaking", speaking, methods=["POST"]),
-        Route("/turns", turns, methods=["POST"]),
-        Route("/export/{form}", export, methods=["POST"]),
-        Route("/curate", curate, methods=["POST"]),
+        posted("/search", explorer.searching.answer),
+        posted("/openings", explorer.openings),
+        posted("/speaking", explorer.speaking),
+        posted("/turns", explorer.turns),
+        posted("/export/{form}", explorer.export),
+        posted("/curate", explorer.curate),
     ]
     refused = {WrongRequestError: _refuse, Dial2vecError: _refuse}
     return with_headers(Starlette(routes=routes, exception_handlers=refused))

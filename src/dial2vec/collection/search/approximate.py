@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -89,22 +90,18 @@ def has_faiss() -> bool:
 
 def open_index(collection: CollectionFolder) -> Approximate | None:
     """Return the index of a collection; None if it is missing, damaged or does not match the collection."""
-    files = _files(collection)
-    if not all(path.is_file() for path in files):
+    path, _ = files = _files(collection)
+    if not all(file.is_file() for file in files):
         return None
     if not has_faiss():
-        log.warning("%s is not used, so all vectors are compared: %s", files[0], FAISS)
+        log.warning("%s is not used, so all vectors are compared: %s", path, FAISS)
         return None
-    import faiss
-
     try:
-        record = IndexRecord(**read_json(files[1]))
-        index = faiss.read_index(str(files[0]), faiss.IO_FLAG_MMAP)
+        kept = _read(collection, mapped=True)
     except (ArtifactError, TypeError, RuntimeError) as error:
-        log.warning("%s cannot be read (%s), so all vectors are compared; `dial2vec index` repairs it", files[0], error)
+        log.warning("%s cannot be read (%s), so all vectors are compared; `dial2vec index` repairs it", path, error)
         return None
-    fits = record.fingerprint == collection.manifest.fingerprint and index.ntotal == len(collection)
-    return Approximate(index, record) if fits else None
+    return kept if kept is not None and kept.index.ntotal == len(collection) else None
 
 
 def update_index(
@@ -118,19 +115,22 @@ def update_index(
     :param seed: random seed of the dialogues for training, and of those for measuring recall.
     :param done: called with the number of vectors of each block.
     """
+    import faiss
+
     files = _files(collection)
-    index, trained = _kept(collection, files)
-    if index is not None:
+    kept = None
+    with suppress(ArtifactError, TypeError, RuntimeError):
+        kept = _read(collection)
+    if kept is not None:
+        index, trained = kept.index, kept.record.trained
         if index.ntotal == len(collection):
-            return IndexRecord(**read_json(files[1]))
+            return kept.record
         _add(index, collection, done)
         record = _measure(index, collection, seed, trained)
-    if index is None or (record.probes > index.nlist // 8 and len(collection) > GROWN * trained):
+    if kept is None or (record.probes > index.nlist // 8 and len(collection) > GROWN * trained):
         index = _trained(collection, seed)
         _add(index, collection, done)
         record = _measure(index, collection, seed, len(collection))
-    import faiss
-
     with atomic_path(files[0]) as temporary:
         faiss.write_index(index, str(temporary))
     write_json(files[1], asdict(record))
@@ -142,18 +142,15 @@ def _files(collection: CollectionFolder) -> tuple[Path, Path]:
     return folder / "index.faiss", folder / "index.json"
 
 
-def _kept(collection: CollectionFolder, files: tuple[Path, Path]) -> tuple[Any, int]:
-    """Return the existing index and its number of training vectors; None and 0 if it does not match the collection."""
+def _read(collection: CollectionFolder, *, mapped: bool = False) -> Approximate | None:
+    """Read the index; None if it is that of another encoder or has more dialogues."""
     import faiss
 
-    try:
-        record = IndexRecord(**read_json(files[1]))
-        index = faiss.read_index(str(files[0]))
-        if record.fingerprint == collection.manifest.fingerprint and index.ntotal <= len(collection):
-            return index, record.trained
-    except (ArtifactError, TypeError, RuntimeError):
-        pass
-    return None, 0
+    path, record_path = _files(collection)
+    record = IndexRecord(**read_json(record_path))
+    index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP if mapped else 0)
+    fits = record.fingerprint == collection.manifest.fingerprint and index.ntotal <= len(collection)
+    return Approximate(index, record) if fits else None
 
 
 def _trained(collection: CollectionFolder, seed: int) -> Any:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
-from conversations.progress import moving, waiting
+from conversations.progress import bar_to, waiting
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.search.calibration import calibrate
@@ -178,8 +177,7 @@ def update_moments(
     if not len(collection):
         return
     update_turns(collection, encoder, batch_size=batch_size, progress=progress, workers=workers)
-    hidden = None if progress else True
-    with moving(tqdm(total=len(collection), desc="words", unit="dialogue", disable=hidden, leave=False)) as bar:
+    with bar_to(len(collection), "words", unit="dialogue", shown=progress) as bar:
         update_words(collection, done=bar.update, workers=workers)
     if (moments := open_moments(collection)) is not None:
         with waiting("asking random questions") if progress else nullcontext():

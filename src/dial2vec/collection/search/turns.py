@@ -17,8 +17,8 @@ from tqdm.auto import tqdm
 
 from conversations.dialogue import Dialogue
 from conversations.files import read_json, write_json
-from conversations.progress import moving
-from dial2vec.collection.collection_folder import CollectionFolder, append_blocks
+from conversations.progress import bar_to
+from dial2vec.collection.collection_folder import CollectionFolder, append_blocks, whole_file
 from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.data.workers import spread, works_alone
 from dial2vec.encoder.loading import load_encoder
@@ -161,16 +161,11 @@ def open_turns(collection: CollectionFolder) -> TurnVectors | None:
     record = _record(collection)
     if record is None or record.dialogues != len(collection) or not record.turns:
         return None
+    folder = collection.folder / "turns"
     for name, size in _sizes(record).items():
-        path = collection.folder / "turns" / name
-        size_now = path.stat().st_size if path.is_file() else 0
-        if size_now < size:
-            raise ArtifactError(
-                f"{path} has {size_now} bytes; expected at least {size}. Remove {path.parent}, and run "
-                "`dial2vec index` again."
-            )
+        whole_file(folder / name, size, f"Remove {folder}, and run `dial2vec index` again.")
     turns = collection.rows["turns"].to_numpy().astype(np.int64)
-    return TurnVectors(collection.folder / "turns", record, turns)
+    return TurnVectors(folder, record, turns)
 
 
 def complete_turns(collection: CollectionFolder, *, batch_size: int = 32, progress: bool = False) -> TurnVectors:
@@ -225,8 +220,7 @@ def update_turns(
         reader = load_encoder(copy if copy.is_dir() else record.model)
     n_new = len(collection) - record.dialogues
     dialogues = collection.dialogues(range(record.dialogues, len(collection)))
-    bar = tqdm(total=n_new, unit="dialogue", desc="turns", disable=None if progress else True, leave=False)
-    with moving(bar):
+    with bar_to(n_new, "turns", unit="dialogue", shown=progress) as bar:
         for vectors in _encoded_parts(reader, folder, dialogues, batch_size, workers, bar):
             record = append_turns(folder, record, vectors)
     return n_new
@@ -237,10 +231,9 @@ def append_turns(folder: Path, record: TurnRecord, new: NewTurns) -> TurnRecord:
 
     :param folder: folder `turns` of a collection.
     """
-    sizes = _sizes(record)
-    append_blocks(folder / "vectors.i8", sizes["vectors.i8"], [new.codes])
-    append_blocks(folder / "scales.f32", sizes["scales.f32"], [new.scales])
-    append_blocks(folder / "signs.u64", sizes["signs.u64"], [new.signs])
+    blocks: tuple[NDArray[Any], ...] = new.codes, new.scales, new.signs
+    for (name, size), block in zip(_sizes(record).items(), blocks, strict=True):
+        append_blocks(folder / name, size, [block])
     record = replace(record, dialogues=record.dialogues + new.dialogues, turns=record.turns + len(new.codes))
     write_json(folder / "turns.json", asdict(record))
     return record

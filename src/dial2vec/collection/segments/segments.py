@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -18,20 +18,21 @@ from conversations.files import atomic_path, read_json, write_json
 from conversations.words import words
 from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
 from dial2vec.collection.clustering.partition import Groups
-from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled, within
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.turns import TurnVectors, complete_turns
 from dial2vec.collection.segments.cuts import Cuts, join_courtesies
 from dial2vec.collection.segments.cutting import Cutter, fit_cutter
-from dial2vec.collection.segments.turn_vectors import TurnBlock, turn_blocks
 from dial2vec.data.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
 from dial2vec.errors import ArtifactError, CorpusError
 
 FORMAT = 1
 # Dialogues from which cutting is learnt, at most, and their turns: 150 MB at d = 384.
 SAMPLE, SAMPLE_TURNS = 3000, 100_000
-# Typical segments of a topic.
-SHOWN = 3
+# Typical segments of a topic, and turns that are read at a time.
+SHOWN, AT_ONCE = 3, 4_096
+
+TurnBlock = tuple[list[int], list[Dialogue], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +139,12 @@ def read_segments(collection: CollectionFolder) -> Segments:
     mend = f"`dial2vec segments {collection.folder}` makes them."
     if not path.exists():
         raise ArtifactError(f"{collection.folder} has no segments; expected {path}. {mend}")
-    try:
+    with readable(path, f"; expected segments of this collection. {mend}"):
         record = read_json(path)
         version, topics = record.pop("format"), record.pop("topics")
         if version != FORMAT or record["fingerprint"] != collection.manifest.fingerprint:
             raise ValueError("another encoder or format")
         return Segments(**record, topics=tuple(_topic(topic) for topic in topics))
-    except (ArtifactError, ValueError, KeyError, TypeError) as error:
-        raise ArtifactError(f"{path} cannot be read ({error}); expected segments of this collection. {mend}") from error
 
 
 def _topic(record: dict[str, object]) -> Topic:
@@ -158,10 +157,38 @@ def _sample(
     collection: CollectionFolder, turns: TurnVectors, seed: int, done: Callable[[int], object]
 ) -> Iterator[TurnBlock]:
     rows = sampled(len(collection), SAMPLE, seed)
-    counts = collection.rows["turns"].to_numpy()[rows].cumsum()
-    if counts[-1] > SAMPLE_TURNS:
-        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: max(2, len(rows) * SAMPLE_TURNS // counts[-1])])
+    rows = within(rows, collection.rows["turns"].to_numpy()[rows], SAMPLE_TURNS, seed, fewest=2)
     yield from turn_blocks(collection, turns, rows.tolist(), done=done)
+
+
+def turn_blocks(
+    collection: CollectionFolder, turns: TurnVectors, rows: Sequence[int], *, done: Callable[[int], object]
+) -> Iterator[TurnBlock]:
+    """Yield rows, dialogues, and vectors of length 1 of all turns of these dialogues, float32 [turns, d], in blocks.
+
+    :param turns: vectors of all turns of the collection.
+    :param rows: rows of the dialogues.
+    :param done: called with the number of dialogues after each block.
+    """
+    sizes = collection.rows["turns"].to_numpy()
+    for block in _blocks(rows, sizes):
+        numbers, _ = turns.of_dialogues(np.array(block, dtype=np.int64))
+        yield block, list(collection.dialogues(block)), turns.vectors(numbers)
+        done(len(block))
+
+
+def _blocks(rows: Sequence[int], sizes: NDArray[np.int32]) -> Iterator[list[int]]:
+    """Divide rows into blocks of about `AT_ONCE` turns."""
+    block: list[int] = []
+    turns = 0
+    for row in rows:
+        block.append(row)
+        turns += int(sizes[row])
+        if turns >= AT_ONCE:
+            yield block
+            block, turns = [], 0
+    if block:
+        yield block
 
 
 def _fitted(sample: list[TurnBlock], seed: int) -> Cutter:
@@ -201,7 +228,8 @@ def _cut_all(
 
 def _described(collection: CollectionFolder, cutter: Cutter, cuts: Cuts, groups: Groups, seed: int) -> Segments:
     k = int(groups.max()) + 1
-    rows = _rows_for_terms(cuts, seed)
+    rows = sampled(len(cuts.rows), READ, seed)
+    rows = within(rows, cuts.words[rows], READ_WORDS, seed)
     terms = characteristic_terms(_segments_at(collection, cuts, rows), groups[rows].tolist(), k)
     names = [
         name if own else f"topic {at}"
@@ -232,15 +260,6 @@ def _described(collection: CollectionFolder, cutter: Cutter, cuts: Cuts, groups:
         collection.manifest.fingerprint, seed, len(collection), len(groups), float((n_topics > 1).mean()),
         cutter.penalty, f1, tuple(topics),
     )  # fmt: skip
-
-
-def _rows_for_terms(cuts: Cuts, seed: int) -> NDArray[np.int64]:
-    """Return the segments whose words are read, in bounded memory."""
-    rows = sampled(len(cuts.rows), READ, seed)
-    total = int(cuts.words[rows].sum())
-    if total > READ_WORDS:
-        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: max(1, len(rows) * READ_WORDS // total)])
-    return rows
 
 
 def _place(collection: CollectionFolder, cuts: Cuts, at: int) -> Place:

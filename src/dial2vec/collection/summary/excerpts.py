@@ -70,13 +70,12 @@ def excerpts_of(collection: CollectionFolder, topics: Sequence[TypicalTopic]) ->
 
 def _excerpt(collection: CollectionFolder, topic: TypicalTopic, row: int) -> TypicalExcerpt:
     [dialogue] = collection.dialogues([row])
-    turns = tuple(
-        ExcerptTurn(place + 1, printable(turn.speaker, SPEAKER), _cut(turn.text), turn.speaker == first)
-        for first in (dialogue.turns[0].speaker,)
-        for place in speaking_turns(dialogue, topic.terms)
-        for turn in (dialogue.turns[place],)
-    )
-    return TypicalExcerpt(dialogue.dialogue_id, topic.name, turns)
+    turns = []
+    for place in speaking_turns(dialogue, topic.terms):
+        speaker, text = dialogue.turns[place].speaker, _cut(dialogue.turns[place].text)
+        first = speaker == dialogue.turns[0].speaker
+        turns.append(ExcerptTurn(place + 1, printable(speaker, SPEAKER), text, first))
+    return TypicalExcerpt(dialogue.dialogue_id, topic.name, tuple(turns))
 
 
 def _cut(text: str) -> str:

@@ -16,7 +16,6 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.groups_content import groups_content
 from dial2vec.collection.look import clusters_of
 from dial2vec.collection.search.filters import Filters
-from dial2vec.collection.summary.certainty import Certainty, certainty_of, how_sure
 from dial2vec.collection.summary.changed import Changed, changed_since, second_period
 from dial2vec.collection.summary.excerpts import TypicalExcerpt, TypicalTopic, excerpts_of
 from dial2vec.collection.summary.rows import MOST_AREAS, TableRow, shown_name, table_rows
@@ -24,6 +23,26 @@ from dial2vec.errors import CorpusError
 
 # Areas in the sentence.
 NAMED = 3
+# Hennig 2007: above 0.75 a cluster is stable, below 0.5 it is dissolved.
+STABLE, DISSOLVED = 0.75, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """How sure the groups are.
+
+    :param topics: number of topics.
+    :param stable: number of stable topics.
+    :param stable_share: share of the dialogues that are in a stable topic, in [0, 1].
+    :param unsure: names of the unsure topics, the largest first.
+    :param agreement: agreement of the groups with those of half the dialogues, at most 1; 0 is chance.
+    """
+
+    topics: int
+    stable: int
+    stable_share: float
+    unsure: tuple[str, ...]
+    agreement: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +153,28 @@ def summarize(
     )
 
 
+def how_sure(stability: float) -> str:
+    """Return "stable", "fair" or "unsure" for the stability of a topic, in [0, 1]."""
+    return "stable" if stability > STABLE else "unsure" if stability < DISSOLVED else "fair"
+
+
+def certainty_of(clusters: Clusters, topics: Sequence[Mapping[str, Any]], *, n: int) -> Certainty:
+    """Return how sure the topics of a sheet are.
+
+    :param topics: topics of `dial2vec.collection.explorer.groups_content`, the largest first.
+    :param n: number of dialogues.
+    """
+    sure = {cluster.id: how_sure(cluster.stability) for cluster in clusters.clusters}
+    stable = [topic for topic in topics if sure[topic["id"]] == "stable"]
+    return Certainty(
+        topics=len(topics),
+        stable=len(stable),
+        stable_share=sum(topic["size"] for topic in stable) / n,
+        unsure=tuple(shown_name(topic) for topic in topics if sure[topic["id"]] == "unsure"),
+        agreement=clusters.agreement,
+    )
+
+
 def _chosen(collection: CollectionFolder, scope: Scope) -> NDArray[np.int64]:
     """Return the rows of the dialogues that are counted."""
     if (scope.since or scope.until) and collection.rows["date"].null_count == len(collection):
@@ -182,13 +223,12 @@ def _typical(
     clusters: Clusters,
 ) -> tuple[AreaExcerpts, ...]:
     terms = {cluster.id: cluster.terms for cluster in clusters.clusters}
+    typical = [TypicalTopic(shown_name(topic), terms[topic["id"]], rows[topic["typical"]].tolist()) for topic in topics]
     return tuple(
-        AreaExcerpts(shown_name(area), area["size"] / len(rows), excerpts_of(collection, typical))
-        for area in areas[:MOST_AREAS]
-        for typical in (
-            [
-                TypicalTopic(shown_name(topic), terms[topic["id"]], rows[topic["typical"]].tolist())
-                for topic in (topics[at] for at in area["topics"])
-            ],
+        AreaExcerpts(
+            shown_name(area),
+            area["size"] / len(rows),
+            excerpts_of(collection, [typical[at] for at in area["topics"]]),
         )
+        for area in areas[:MOST_AREAS]
     )

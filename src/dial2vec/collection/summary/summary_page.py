@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from conversations.files import atomic_path
-from conversations.words import printable
+from conversations.words import listed, printable
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.summary.printing import print_page
 from dial2vec.collection.summary.summary import EVERYTHING, Scope, Summary, summarize
@@ -75,11 +75,10 @@ def render_summary(summary: Summary, *, paper: str | None = None) -> str:
 def headline(summary: Summary) -> str:
     """Return one sentence on what the dialogues are about, with the names and shares of the largest areas."""
     named = [f"“{printable(name, NAME)}” ({share:.0%})" for name, share in summary.largest]
-    listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
     if summary.areas <= len(named):
-        return f"The dialogues are about {listed}."
+        return f"The dialogues are about {listed(named)}."
     together = sum(share for _, share in summary.largest)
-    return f"The largest of {summary.areas} areas are {listed}: together {together:.0%} of the dialogues."
+    return f"The largest of {summary.areas} areas are {listed(named)}: together {together:.0%} of the dialogues."
 
 
 def columns(areas: int) -> int:

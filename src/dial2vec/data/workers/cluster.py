@@ -30,6 +30,7 @@ def on_cluster(
     most: int | None = None,
     cpus: int = 1,
     gpus: float = 0.0,
+    named: Callable[[S], str] | None = None,
 ) -> Iterator[T]:
     """Yield the results of `work` for each part, in order.
 
@@ -41,6 +42,7 @@ def on_cluster(
     :param most: Parts on their way at a time, so that memory stays small; None is three per processor of the cluster.
     :param cpus: Processors for each part.
     :param gpus: GPUs for each part, may be a fraction.
+    :param named: Returns the name of a part for errors; None counts them.
     :raises Dial2vecError: if Ray is missing, there is no cluster, or a part ends five workers; errors of `work` as they
         are.
     """
@@ -59,10 +61,11 @@ def on_cluster(
     with connected(ray, address, num_cpus=processors()):
         # With GPUs Ray would start a process for each call, which loads its libraries and its encoder again.
         options = {"max_retries": TRIES - 1, "max_calls": 0, "num_cpus": cpus, "num_gpus": gpus}
-        task = ray.remote(**options)(checked).options(name=getattr(work, "__name__", "work"))
+        task = ray.remote(**options)(checked).options(name=getattr(work, "func", work).__name__)
         waiting: deque[Any] = deque()
-        for number, part in enumerate(parts):
-            waiting.append((number, task.remote(part)))
+        for number, part in enumerate(parts, start=1):
+            name = named(part) if named else f"part {number} of the corpus"
+            waiting.append((name, task.remote(part)))
             # Machines may join.
             if len(waiting) >= (most or (1 + WAITING) * max(1, int(ray.cluster_resources().get("CPU", 1)))):
                 yield _result(ray, *waiting.popleft())
@@ -76,18 +79,19 @@ def _own_code() -> str:
     return code_hash()
 
 
-def _result(ray: Any, number: int, reference: Any) -> Any:
+def _result(ray: Any, name: str, reference: Any) -> Any:
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from error
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError) as error:
         raise Dial2vecError(
-            f"part {number + 1} of the corpus ended {TRIES} workers in a row. Give each more memory, and start again."
+            f"{name} ended {TRIES} workers in a row. Give each more memory or a smaller batch size, or correct what it "
+            "holds, and start again: what is finished is kept."
         ) from error
     except ray.exceptions.RayError as error:
         reason = str(error).splitlines()[0]
-        raise Dial2vecError(f"the Ray cluster lost part {number + 1} of the corpus ({reason}). Start again.") from error
+        raise Dial2vecError(f"the Ray cluster lost {name} ({reason}). Start again.") from error
 
 
 @contextmanager
@@ -138,7 +142,6 @@ def ray_library() -> Any:
     telemetry.switch_off()
     try:
         import ray
-        import ray.data
     except ImportError as error:
         raise Dial2vecError(
             "several workers need Ray, which is not installed. Run `pip install 'dial2vec[scale]'`."

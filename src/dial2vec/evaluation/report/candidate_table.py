@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conversations.words import number
+
 # Titles of dev figures; the others have their own name.
 DEV_TITLES = {"map": "average precision", "spearman": "Spearman"}
 # Only this rule uses labels of the dev split.
@@ -94,5 +96,4 @@ def _row(candidate: dict[str, Any], criteria: Sequence[str], dev: Sequence[str],
 
 
 def _figure(value: float | None, digits: int) -> str:
-    # Adding 0.0 turns a rounded -0.0 into 0.0.
-    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+    return "–" if value is None else number(value, digits)

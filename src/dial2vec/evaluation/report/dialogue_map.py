@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from conversations.dialogue import Dialogue
-from dial2vec.evaluation.report.excerpts import excerpt
+from dial2vec.evaluation.excerpts import excerpt
+from dial2vec.evaluation.geometry import COLOURS, lay_out, turned_like
 from dial2vec.evaluation.report.map_names import MapName, names_of_labels
-from dial2vec.evaluation.report.pictures import COLOURS
-from dial2vec.evaluation.report.projection import lay_out, turn_like
 
 # With more, t-SNE takes minutes; each dialogue adds about 400 bytes to the page.
 MOST_POINTS = 2_500
@@ -99,7 +98,7 @@ def dialogue_maps(
     names, codes = _by_size(np.asarray(labels)[shown])
     layouts = {title: lay_out(rows[shown], seed=seed) for title, rows in vectors.items()}
     first = next(iter(layouts.values())).points
-    places = {title: _fit(turn_like(layout.points, first)) for title, layout in layouts.items()}
+    places = {title: _fit(turned_like(layout.points, first)) for title, layout in layouts.items()}
     maps = [
         EncoderMap(
             title=title,

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
+from conversations.words import number
+from dial2vec.evaluation.excerpts import Excerpt, excerpt
 from dial2vec.evaluation.report.examples import Example, choose_changed, choose_examples
-from dial2vec.evaluation.report.excerpts import Excerpt, excerpt
-from dial2vec.evaluation.report.figure_table import number
 from dial2vec.evaluation.report.neighbours import Neighbours
 from dial2vec.evaluation.report.ranked import NearestDialogues
 

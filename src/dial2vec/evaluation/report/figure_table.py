@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from conversations.words import number
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.intervals import Gain
 
@@ -15,54 +16,48 @@ class Metric:
 
     :param key: key of the metric in the scores.
     :param title: title of the metric on the page.
-    :param higher_is_better: True if higher is better.
+    :param meaning: one-line explanation for a newcomer.
     :param low: lowest possible value, as printed.
     :param high: highest possible value, as printed.
-    :param meaning: one-line explanation for a newcomer.
+    :param higher_is_better: True if higher is better.
     """
 
     key: str
     title: str
-    higher_is_better: bool
-    low: str
-    high: str
     meaning: str
+    low: str = "0"
+    high: str = "100"
+    higher_is_better: bool = True
 
 
 METRICS = (
     Metric(
-        "purity",
-        "Purity",
-        True,
-        "0",
-        "100",
-        "Share of dialogues with the commonest label of their cluster, mean ± sd over k-means runs.",
+        "purity", "Purity", "Share of dialogues with the commonest label of their cluster, mean ± sd over k-means runs."
     ),
     Metric(
         "spearman",
         "Spearman",
-        True,
-        "−100",
-        "its ceiling",
         "Rank correlation of cosine with having the same label. The ceiling is the figure of a perfect ranking.",
+        low="−100",
+        high="its ceiling",
     ),
     Metric(
         "map",
         "Average precision",
-        True,
-        "0",
-        "100",
         "How high the dialogues of the same label rank among all others; mean over dialogues (MAP in other papers).",
     ),
-    Metric("mrr", "MRR", True, "0", "100", "Mean of 1 / rank of the first dialogue of the same label."),
-    Metric("ari", "ARI", True, "about 0 by chance", "100", "Agreement of clusters and labels on pairs, beyond chance."),
-    Metric("nmi", "NMI", True, "0", "100", "Information that clusters and labels share."),
-    Metric("accuracy", "Accuracy", True, "0", "100", "Share of dialogues in the cluster matched to their label."),
-    Metric("alignment", "Alignment", False, "0", "4", "Mean squared distance between dialogues of one label."),
-    Metric(
-        "adjusted_alignment", "Adjusted alignment", False, "−4", "4", "Alignment minus its value for different labels."
+    Metric("mrr", "MRR", "Mean of 1 / rank of the first dialogue of the same label."),
+    Metric("ari", "ARI", "Agreement of clusters and labels on pairs, beyond chance.", low="about 0 by chance"),
+    Metric("nmi", "NMI", "Information that clusters and labels share."),
+    Metric("accuracy", "Accuracy", "Share of dialogues in the cluster matched to their label."),
+    *(
+        Metric(key, title, meaning, low, high, higher_is_better=False)
+        for key, title, meaning, low, high in (
+            ("alignment", "Alignment", "Mean squared distance between dialogues of one label.", "0", "4"),
+            ("adjusted_alignment", "Adjusted alignment", "Alignment minus its value for different labels.", "−4", "4"),
+            ("uniformity", "Uniformity", "How evenly the dialogues spread; 0 if all coincide.", "−8", "0"),
+        )
     ),
-    Metric("uniformity", "Uniformity", False, "−8", "0", "How evenly the dialogues spread; 0 if all coincide."),
 )
 
 
@@ -152,12 +147,6 @@ def _compared(metric: Metric, start: dict[str, float], scores: dict[str, float],
         if improvement > 0
         else "worse",
     )
-
-
-def number(value: float, digits: int = 2) -> str:
-    """Return a number as printed, with a minus sign."""
-    # Adding 0.0 turns a rounded -0.0 into 0.0.
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def signed(value: float, digits: int = 2) -> str:

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.evaluation.geometry import cells_of, middle_of
+
 # Height of a line in units of the map, of which a side has 1,000; with 480 pixels a side, letters have 16 pixels.
 LINE, GAP = 40, 4
 LONGEST = 24
 # Zooms at which a name may appear first. The script keeps the size of letters, so names only move apart.
 ZOOMS = (1, 2, 4, 8, 16)
 MOST_AT_FIRST = 24
-# Cells along each side of the grid in which the densest place of a label is found.
-CELLS = 24
+# How many cells of the map are seen as one place.
+WIDTH = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,11 @@ def names_of_labels(
     :param names: names of the labels, the most important first.
     :param side: side of the map.
     """
-    waiting = []
+    waiting, cells = [], cells_of(points)
     for code, name in enumerate(names):
         text = _short(name)
         width = text_width(text)
-        x, y = _densest(points[codes == code], side)
+        x, y = middle_of(points[codes == code], cells[codes == code], WIDTH)
         half = width // 2 + GAP
         waiting.append((text, code, _within(x, half, side - half), _within(y, LINE // 2, side - LINE // 2), width))
     placed: list[MapName] = []
@@ -93,15 +95,3 @@ def text_width(text: str) -> int:
 
 def _within(value: float, low: int, high: int) -> int:
     return round(min(max(value, low), max(low, high)))
-
-
-def _densest(points: NDArray[np.int64], side: int) -> tuple[float, float]:
-    """Return the middle of the points around the cell with most of them: a label in two parts is named at one."""
-    cells = np.minimum(points * CELLS // side, CELLS - 1)
-    grid = np.zeros((CELLS + 2, CELLS + 2), dtype=np.int64)
-    np.add.at(grid, (cells[:, 0] + 1, cells[:, 1] + 1), 1)
-    around = sum(grid[1 + dx : CELLS + 1 + dx, 1 + dy : CELLS + 1 + dy] for dx in (-1, 0, 1) for dy in (-1, 0, 1))
-    best = np.unravel_index(int(np.argmax(around)), (CELLS, CELLS))
-    near = (np.abs(cells - best) <= 1).all(axis=1)
-    x, y = points[near].mean(axis=0)
-    return float(x), float(y)

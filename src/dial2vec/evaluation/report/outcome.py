@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.words import listed, number
 from dial2vec.evaluation.intervals import Gain
-from dial2vec.evaluation.report.figure_table import FigureRow, number, signed
+from dial2vec.evaluation.report.figure_table import FigureRow, signed
 from dial2vec.evaluation.report.neighbours import Neighbours
 from dial2vec.evaluation.selection.choice import CLEARLY_AHEAD, CLEARLY_BELOW, TITLES
 
@@ -63,7 +64,7 @@ def _rest(rows: Sequence[FigureRow], *, worse: str, better: str) -> str:
         for verdict in ("better", "worse")
     }
     parts = [
-        f"{words}: {_and(by[name])}" for name, words in (("better", better), ("worse", worse)) if words and by[name]
+        f"{words}: {listed(by[name])}" for name, words in (("better", better), ("worse", worse)) if words and by[name]
     ]
     if not by["worse"] and worse != "also worse":
         fell = any(row.trained.difference.startswith("−") for row in decisive)
@@ -90,10 +91,10 @@ def unlabelled_outcome(selection: dict[str, Any] | None, kept_neighbours: NDArra
     clear = [TITLES[name] for name, share in ahead.items() if share >= CLEARLY_AHEAD]
     below = [TITLES[name] for name, share in ahead.items() if share <= CLEARLY_BELOW]
     if clear:
-        losses = f"clearly below it on {_and(below)}" if below else "clearly below it on none"
+        losses = f"clearly below it on {listed(below)}" if below else "clearly below it on none"
         return (
-            f"Judged without labels, the trained encoder is clearly ahead of its start on {_and(clear)} and {losses}; "
-            "whether its groups are the right ones, only labels can say."
+            f"Judged without labels, the trained encoder is clearly ahead of its start on {listed(clear)} and "
+            f"{losses}; whether its groups are the right ones, only labels can say."
         )
     moved = ""
     if len(kept_neighbours):
@@ -117,7 +118,3 @@ def _figures(neighbours: Neighbours) -> tuple[str, str]:
     before, after = (unit * mean for mean in neighbours.means)
     digits = next((digits for digits in (1, 2, 3) if number(before, digits) != number(after, digits)), 1)
     return number(before, digits), number(after, digits)
-
-
-def _and(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]

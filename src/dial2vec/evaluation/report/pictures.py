@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dial2vec.evaluation.geometry import COLOURS
 from dial2vec.evaluation.report.similarity import Similarities
 
-# Medium lightness: readable on a white and on a near-black page. The first ones differ most, and all differ for the
-# colour-blind too (tests/collection/explorer/test_colouring.py).
-COLOURS = ("#2398f3", "#d08219", "#b23966", "#9037c7", "#b06cbe", "#6265f8", "#f75775", "#5d6092", "#7e7000", "#099b62")
 # matplotlib cannot draw in `currentColor`: it draws in this otherwise unused colour, replaced later in the SVG.
 INK = "#010203"
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
+from conversations.words import number
 from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.evaluation.report import pictures
@@ -16,7 +17,7 @@ from dial2vec.evaluation.report.candidate_table import CandidateTable, candidate
 from dial2vec.evaluation.report.confusion import Confusion, confusion
 from dial2vec.evaluation.report.dialogue_map import DialogueMaps, dialogue_maps
 from dial2vec.evaluation.report.example_cards import ExampleCard, changed_cards, example_cards
-from dial2vec.evaluation.report.figure_table import METRICS, FigureRow, figure_rows, number
+from dial2vec.evaluation.report.figure_table import METRICS, FigureRow, figure_rows
 from dial2vec.evaluation.report.groups import named_groups
 from dial2vec.evaluation.report.neighbours import Neighbours, kept_neighbours, neighbours_of
 from dial2vec.evaluation.report.outcome import labelled_outcome, unlabelled_outcome

@@ -14,7 +14,7 @@ from conversations.dialogue import Dialogue
 from dial2vec.config import Drift
 from dial2vec.draws import lot
 from dial2vec.encoder.protocol import Encoder
-from dial2vec.evaluation.report.excerpts import excerpt
+from dial2vec.evaluation.excerpts import excerpt
 from dial2vec.operation.drift.shape import Shape, shape_of
 from dial2vec.operation.drift.two_samples import Difference, FarAway, Floats, distances, energy_test, far_away
 

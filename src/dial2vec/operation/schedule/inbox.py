@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from conversations.files import atomic_path, write_json
+from conversations.masking import Masks
 from conversations.options import Options
 from conversations.writing import LONGEST_NAME
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule.inbox_files import has_changed, is_quiet, move, read_receipt, receipt_of
 from dial2vec.operation.schedule.rehearsal import printable_text, rehearse, unexpected_reason, without_quotes
-from dial2vec.project.import_export import Masks, Show, import_export
+from dial2vec.project.import_export import Show, import_export
 
 # Folders of the inbox: files that are being imported, that were imported, and that were refused; and their receipts.
 TAKEN, IMPORTED, REFUSED, RECEIPTS = ".taken", "imported", "refused", ".receipts"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conversations.dialogue import Dialogue, Turn
+from conversations.words import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,5 @@ def excerpt(dialogue: Dialogue, *, turns: int, characters: int) -> Excerpt:
     :param turns: maximum number of turns.
     :param characters: maximum length of a text and of a speaker's name.
     """
-    kept = tuple(Turn(_cut(turn.speaker, characters), _cut(turn.text, characters)) for turn in dialogue.turns[:turns])
+    kept = tuple(Turn(cut(turn.speaker, characters), cut(turn.text, characters)) for turn in dialogue.turns[:turns])
     return Excerpt(kept, len(dialogue.turns) - len(kept))
-
-
-def _cut(text: str, characters: int) -> str:
-    return text if len(text) <= characters else text[: characters - 1].rstrip() + "…"

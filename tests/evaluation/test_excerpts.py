@@ -1,5 +1,5 @@
 from conversations.dialogue import Turn
-from dial2vec.evaluation.report.excerpts import excerpt
+from dial2vec.evaluation.excerpts import excerpt
 
 
 def test_a_short_dialogue_is_whole(dialogue):

@@ -1,42 +1,20 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_limits
 
-from dial2vec.collection.explorer import projection
-from dial2vec.collection.explorer.projection import Placing, aligned, lay_out_many
+from dial2vec.collection.explorer import placing as module
+from dial2vec.collection.explorer.maps import aligned
+from dial2vec.collection.explorer.placing import Placing
 from dial2vec.encoder.nearest import unit_rows
+from dial2vec.evaluation.geometry import lay_out
 
 
 def units(n: int, d: int = 8, seed: int = 0, clouds: int = 3) -> np.ndarray:
     random = np.random.default_rng(seed)
     vectors = random.normal(size=(clouds, d))[np.arange(n) % clouds] + random.normal(scale=0.2, size=(n, d))
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-
-
-def test_same_seed_gives_the_same_bytes_whatever_the_number_of_threads():
-    vectors = units(60)
-    with threadpool_limits(limits=1):
-        one = lay_out_many(vectors, seed=3)
-    assert one.tobytes() == lay_out_many(vectors, seed=3).tobytes()
-    assert one.dtype == np.float32
-
-
-def test_similar_vectors_lie_together():
-    points = lay_out_many(units(90), seed=1)
-    centres = np.stack([points[cloud::3].mean(axis=0) for cloud in range(3)])
-    nearest = np.linalg.norm(points[:, None] - centres, axis=2).argmin(axis=1)
-    assert (nearest == np.arange(90) % 3).mean() > 0.95
-
-
-@pytest.mark.parametrize("vectors", [units(1), units(2), units(29), units(40, d=2), np.tile(units(1), (40, 1))])
-def test_too_few_or_equal_vectors_are_placed_all_the_same(vectors):
-    points = lay_out_many(vectors, seed=1)
-    assert points.shape == (len(vectors), 2)
-    assert np.isfinite(points).all()
 
 
 @given(n=st.integers(1, 30), m=st.integers(0, 30), seed=st.integers(0, 5))
@@ -70,8 +48,8 @@ def test_pivots_that_are_all_probed_place_like_a_comparison_with_all(n, m, pivot
 
 
 def test_few_probes_find_nearly_all_of_the_nearest_and_a_map_of_many_has_pivots(monkeypatch):
-    monkeypatch.setattr(projection, "FEWEST_FOR_PIVOTS", 3000)
-    monkeypatch.setattr(projection, "PIVOTS", 40)
+    monkeypatch.setattr(module, "FEWEST_FOR_PIVOTS", 3000)
+    monkeypatch.setattr(module, "PIVOTS", 40)
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(12, 24))
     vectors = unit_rows((centres[rng.integers(12, size=3200)] + rng.normal(size=(3200, 24))).astype(np.float32))
@@ -85,8 +63,8 @@ def test_few_probes_find_nearly_all_of_the_nearest_and_a_map_of_many_has_pivots(
 
 
 def test_dialogues_that_are_equal_land_among_their_like_though_pivots_are_equal(monkeypatch):
-    monkeypatch.setattr(projection, "FEWEST_FOR_PIVOTS", 200)
-    monkeypatch.setattr(projection, "PIVOTS", 50)
+    monkeypatch.setattr(module, "FEWEST_FOR_PIVOTS", 200)
+    monkeypatch.setattr(module, "PIVOTS", 50)
     vectors = units(400, seed=3)
     vectors[::2] = vectors[0]
     points = np.where(np.arange(400)[:, None] % 2, -1.0, 1.0).astype(np.float32) * np.ones((1, 2), dtype=np.float32)
@@ -107,7 +85,7 @@ def test_probes_with_too_few_vectors_are_replaced_by_all(monkeypatch):
 
 def test_known_vector_lands_among_its_like():
     vectors = units(90)
-    points = lay_out_many(vectors, seed=1)
+    points = lay_out(vectors, seed=1).points
     again = Placing(vectors, points).place(vectors)
     centres = np.stack([points[cloud::3].mean(axis=0) for cloud in range(3)])
     nearest = np.linalg.norm(again[:, None] - centres, axis=2).argmin(axis=1)
