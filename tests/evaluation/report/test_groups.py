@@ -1,6 +1,6 @@
 import numpy as np
 
-from dial2vec.evaluation.report.groups import named_groups
+from dial2vec.evaluation.report.dialogue_map import named_groups
 
 
 def talks(dialogue, n):

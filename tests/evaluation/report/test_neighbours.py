@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from dial2vec.evaluation.report.neighbours import kept_neighbours, neighbours_of
-from dial2vec.evaluation.report.ranked import NearestDialogues, rank_nearest
+from dial2vec.evaluation.report.neighbours import NearestDialogues, kept_neighbours, neighbours_of, rank_nearest
 
 
 def nearest(*places):

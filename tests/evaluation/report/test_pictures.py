@@ -11,14 +11,15 @@ def ticks(svg):
 
 
 def test_no_loss_draws_no_curve():
-    assert curves([], []) == ""
+    assert curves([]) == ""
 
 
 def test_a_plot_takes_the_colour_of_the_page_and_is_the_same_every_time():
-    svg = curves([(1, 2.0), (2, 1.0)], [(1, 0.1), (2, 0.0)])
+    history = [{"step": 1, "loss": 2.0, "learning_rate": 0.1}, {"step": 2, "loss": 1.0, "learning_rate": 0.0}]
+    svg = curves(history)
     assert INK not in svg
     assert "currentColor" in svg
-    assert svg == curves([(1, 2.0), (2, 1.0)], [(1, 0.1), (2, 0.0)])
+    assert svg == curves(history)
 
 
 def test_histograms_share_their_axes_so_that_they_can_be_compared():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.evaluation.report.ranked import rank_nearest
+from dial2vec.evaluation.report.neighbours import rank_nearest
 from dial2vec.evaluation.retrieval import retrieval_scores
 
 
