@@ -8,7 +8,7 @@ import pytest
 from conversations.dialogue import Dialogue, Turn, read_dialogues
 from conversations.options import Options
 from conversations.reading import read_export
-from dial2vec.collection.explorer.export import comma_separated, json_lines
+from dial2vec.collection.formulas import comma_separated, json_lines
 
 from .conftest import dialogues_of
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dial2vec.collection.explorer.naming import names_on_map
+from dial2vec.collection.explorer.content import names_on_map
 
 
 def named(texts, members, points):

@@ -11,7 +11,7 @@ from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search import Search
-from dial2vec.collection.search.contrast import without
+from dial2vec.collection.search.exact import without
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import CorpusError
 

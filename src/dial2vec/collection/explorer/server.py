@@ -24,11 +24,11 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.content import SIMILAR, content, openings, quoted, to_json
 from dial2vec.collection.explorer.curating import can_write, decide, from_this_page
 from dial2vec.collection.explorer.explorer_page import render_explorer
-from dial2vec.collection.explorer.export import FORMS
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.collection.explorer.searching import Searching, WrongRequestError
 from dial2vec.collection.explorer.texts import Texts
+from dial2vec.collection.formulas import FORMS
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.errors import Dial2vecError
 

@@ -14,8 +14,7 @@ from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.approximate import open_index
 from dial2vec.collection.search.calibration import read_calibration
-from dial2vec.collection.search.contrast import without
-from dial2vec.collection.search.exact import nearest_rows, unit_vector
+from dial2vec.collection.search.exact import nearest_rows, unit_vector, without
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.search.moments import how_to_get_turns, open_moments
 from dial2vec.encoder.inputs import check_name
@@ -126,7 +125,7 @@ class Search:
         :param n_turns: number of turns per hit; with 0 the dialogues of themes are not read again.
         :param way: "moments" finds dialogues by single turns and their words; "themes" by the vector of the whole
             dialogue; "auto" weighs both for a text, and takes themes for a dialogue or if turns were not indexed.
-        :param unlike: texts or dialogues whose meaning is taken off the query (`dial2vec.collection.search.contrast`),
+        :param unlike: texts or dialogues whose meaning is taken off the query (`dial2vec.collection.search.exact`),
             which is then searched for by themes; they are no hits either. The cosine of a hit is the one with what is
             left of the query.
         :raises ArtifactError: if moments are asked for, and the turns of the collection were not indexed.

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.segments.scoring import boundary_f1
 from dial2vec.encoder.nearest import unit_rows
 
 Vectors = NDArray[np.float32]
@@ -206,3 +205,23 @@ def join_pieces(starts: Sequence[int] | Starts, count: int, *, seed: int) -> lis
             turns += range(begin, begin + length)
         joined.append((np.array(turns, dtype=np.int64), seams))
     return joined
+
+
+def boundary_f1(cuts: Sequence[Sequence[int]], true: Sequence[Sequence[int]], *, tolerance: int = 0) -> float:
+    """Return the F1 of boundaries over all dialogues, in [0, 1]; 1 if there are neither found nor true ones.
+
+    Each true boundary matches at most one found boundary, the nearest within the tolerance.
+
+    :param cuts: found boundaries of each dialogue, ascending: turns at which a segment begins, without the first turn.
+    :param true: true boundaries of each dialogue.
+    :param tolerance: largest distance, in turns.
+    """
+    matches = total = 0
+    for own, others in zip(cuts, true, strict=True):
+        left = list(others)
+        total += len(own) + len(left)
+        for place in own:
+            if left and abs(nearest := min(left, key=lambda other: abs(other - place)) - place) <= tolerance:
+                left.remove(place + nearest)
+                matches += 1
+    return 2 * matches / total if total else 1.0
