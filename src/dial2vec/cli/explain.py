@@ -25,6 +25,6 @@ def explain(transcript: Path, model: str, output: Path, png: Path | None, dialog
     for path, suffix in ((output, ".html"), (png, ".png")):
         if path is not None and path.suffix.lower() != suffix:
             raise Dial2vecError(f"{path} does not end in {suffix}; expected a {suffix} file. Rename it.")
-    from dial2vec.collection.explanation.explain_file import explain_file
+    from dial2vec.collection.explanation.explanation_page import explain_file
 
     explain_file(transcript, dialogue_id=dialogue_id, model=model, output=output, png=png, say=click.echo)

@@ -6,12 +6,11 @@ import csv
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, read_json, write_json
@@ -31,7 +30,6 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.scoring import measured_dialogues, scoring
 
 Scores = dict[str, dict[str, float] | None]
-Vectors = NDArray[np.float32]
 
 
 def evaluate(artifacts: Artifacts, settings: Settings) -> str:
@@ -55,7 +53,7 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     drawn = _drawn({"dev": len(dev), "test": len(test)}, sizes)
     notes = [*drawn, *_notes(encoders["start"], [*dev, *test]), *_notes_of_parts(parts)]
     shown = _shown(encoders, test, on_test, settings)
-    page = render_report(_report(artifacts, settings, on_test, shown, spreads["test"], sizes=sizes, notes=notes))
+    page = render_report(_report(artifacts, settings, shown, spreads["test"], sizes=sizes, notes=notes))
     with atomic_path(artifacts.report) as temporary:
         temporary.write_text(page, encoding="utf-8")
     if scores["start"] is None or scores["trained"] is None:
@@ -168,53 +166,47 @@ def _write_comparison(artifacts: Artifacts, scores: Scores) -> None:
 
 def _shown(
     encoders: dict[str, Encoder], test: Sequence[Dialogue], on_test: dict[str, Measured], settings: Settings
-) -> tuple[list[Dialogue], Vectors, Vectors]:
-    """Return the dialogues of the report with their vectors by start and trained encoder.
+) -> tuple[list[Dialogue], dict[str, Measured]]:
+    """Return the dialogues of the report, and what was measured with their vectors.
 
-    They are those that were scored; without scores, at most 2,500 of the test split, drawn at random.
+    They are those that were scored; without scores, at most 2,500 of the test split, drawn at random, which start and
+    trained encoder read.
     """
-    start, trained = on_test["start"], on_test["trained"]
-    if start.labels:
-        return [dialogue for dialogue in test if dialogue.label is not None], start.vectors, trained.vectors
+    if on_test["start"].labels:
+        return [dialogue for dialogue in test if dialogue.label is not None], on_test
     places = np.arange(len(test))
     if len(test) > MOST_POINTS:
         places = np.sort(np.random.default_rng(settings.seed).choice(len(test), MOST_POINTS, replace=False))
     drawn = [test[place] for place in places.tolist()]
     size = settings.evaluate.batch_size
-    return drawn, encoders["start"].encode(drawn, batch_size=size), encoders["trained"].encode(drawn, batch_size=size)
+    return drawn, {
+        name: replace(on_test[name], vectors=encoders[name].encode(drawn, batch_size=size))
+        for name in ("start", "trained")
+    }
 
 
 def _report(
     artifacts: Artifacts,
     settings: Settings,
-    on_test: dict[str, Measured],
-    shown: tuple[list[Dialogue], Vectors, Vectors],
+    shown: tuple[list[Dialogue], dict[str, Measured]],
     spreads: dict[str, Any],
     *,
     sizes: dict[str, int],
     notes: list[str],
 ) -> Report:
-    history = read_json(artifacts.training)["history"]
-    labels, student = on_test["start"].labels, on_test.get("student")
+    dialogues, measured = shown
     return Report(
         corpus=artifacts.corpus,
         split_sizes=sizes,
-        start=on_test["start"].scores,
-        trained=on_test["trained"].scores,
+        encoders=measured,
         start_name=settings.encoder.name,
         settings=flat(settings),
-        loss=[(int(entry["step"]), entry["loss"]) for entry in history],
-        learning_rate=[(int(entry["step"]), entry["learning_rate"]) for entry in history],
-        dialogues=shown[0],
-        start_vectors=shown[1],
-        trained_vectors=shown[2],
-        labels=labels,
+        history=read_json(artifacts.training)["history"],
+        dialogues=dialogues,
         seed=settings.seed,
         selection=read_json(artifacts.selection),
         notes=notes,
         made=time.strftime("%Y-%m-%d"),
-        student=student.scores if student else None,
-        student_vectors=student.vectors if student else None,
         distillation=read_json(artifacts.distillation) if artifacts.distillation.is_file() else None,
         gains={
             encoder: {metric: Gain(**gain) for metric, gain in (spreads.get(key) or {}).items()}

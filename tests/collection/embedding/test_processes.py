@@ -14,7 +14,7 @@ import pytest
 
 from dial2vec.collection.embedding import embed as embedding
 from dial2vec.collection.embedding.embed import embed_file, here
-from dial2vec.collection.embedding.in_workers import embed_in_workers
+from dial2vec.collection.embedding.parts import embed_in_workers
 from dial2vec.collection.embedding.shards import shards_of
 from dial2vec.data.workers import processes as workers
 from dial2vec.data.workers.processes import in_processes

@@ -13,6 +13,8 @@ from dial2vec.collection.explorer.explorer_page import SCRIPTS, render_explorer,
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.packing import packed
 
+from .page import Script
+
 CONTENT = re.compile(r'<script type="text/plain" id="content">([^<]*)</script>')
 
 
@@ -62,3 +64,8 @@ def test_single_dialogue_has_a_page(grow, collection, tmp_path):
     alone = grow(tmp_path / "c", list(collection.dialogues([0])))
     assert write_page(tmp_path / "out.html", alone, maps_of(alone)).dialogues == 1
     assert "<" not in packed(whole_content(alone, maps_of(alone), np.arange(1)))
+
+
+def test_no_script_declares_a_name_of_another_one():
+    # V8 refuses a second `const` or `class` of the same name.
+    assert Script().value("typeof Points") == "function"

@@ -15,8 +15,7 @@ from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search import Search, calibration, moments, turns, words
 from dial2vec.collection.search.calibration import read_calibration
-from dial2vec.collection.search.moments import open_moments
-from dial2vec.collection.search.routing import Signs, weight_of_themes
+from dial2vec.collection.search.moments import Signs, open_moments, weight_of_themes
 from dial2vec.collection.search.turns import open_turns, update_turns
 from dial2vec.collection.search.words import open_words
 from dial2vec.encoder import DialogueEncoder, StudentEncoder

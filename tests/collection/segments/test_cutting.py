@@ -5,9 +5,17 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from dial2vec.collection.segments.cutting import DEFAULT, fit_cutter, fit_space, join_pieces, weights_of
+from dial2vec.collection.segments.cutting import (
+    DEFAULT,
+    Cuts,
+    boundary_f1,
+    fit_cutter,
+    fit_space,
+    join_courtesies,
+    join_pieces,
+    weights_of,
+)
 from dial2vec.collection.segments.cutting import cut as cut_weighted
-from dial2vec.collection.segments.scoring import boundary_f1
 from dial2vec.encoder.nearest import unit_rows
 
 
@@ -103,3 +111,50 @@ def test_too_few_dialogues_take_the_default():
     assert cutter.penalty == DEFAULT
     assert np.isnan(cutter.f1)
     assert cutter.cut(turns_of(0, 0), np.full(2, 8)) == []
+
+
+def test_a_boundary_one_turn_off_counts_only_with_tolerance():
+    assert boundary_f1([[4, 8]], [[4, 9]]) == 0.5
+    assert boundary_f1([[4, 8]], [[4, 9]], tolerance=1) == 1
+
+
+def test_two_boundaries_do_not_match_the_same_true_one():
+    # One match of 2 found and 1 true: 2 * 1 / 3.
+    assert boundary_f1([[4, 5]], [[4]], tolerance=1) == pytest.approx(2 / 3)
+
+
+def test_nothing_found_where_nothing_is_true_is_perfect():
+    assert boundary_f1([[]], [[]]) == 1
+    assert boundary_f1([[3]], [[]]) == 0
+
+
+def cuts_of(*segments: tuple[int, int, int, int]) -> Cuts:
+    rows, first, last, words = np.array(segments).T
+    return Cuts(rows, first, last, words, np.eye(len(segments), dtype=np.float32))
+
+
+def test_thanks_at_the_end_join_the_segment_before_them():
+    # Group 1 is short and last in dialogues 0 and 1; dialogue 2 is nothing else and keeps it.
+    cuts = cuts_of((0, 0, 7, 60), (0, 8, 9, 4), (1, 0, 5, 50), (1, 6, 11, 50), (1, 12, 13, 4), (2, 0, 2, 4))
+    joined, groups = join_courtesies(cuts, np.array([2, 1, 0, 2, 1, 1], dtype=np.int32))
+    assert joined.rows.tolist() == [0, 1, 1, 2]
+    assert joined.first.tolist() == [0, 0, 6, 0]
+    assert joined.last.tolist() == [9, 5, 13, 2]
+    assert joined.words.tolist() == [64, 50, 54, 4]
+    assert joined.vectors.argmax(axis=1).tolist() == [0, 2, 3, 5]
+    # The largest group is number 0.
+    assert groups.tolist() == [0, 1, 0, 2]
+
+
+def test_greetings_join_the_segment_after_them():
+    cuts = cuts_of((0, 0, 1, 2), (0, 2, 7, 60), (1, 0, 1, 2), (1, 2, 9, 60))
+    joined, groups = join_courtesies(cuts, np.array([0, 1, 0, 1], dtype=np.int32))
+    assert (joined.first.tolist(), joined.last.tolist(), groups.tolist()) == ([0, 0], [7, 9], [0, 0])
+
+
+def test_a_long_last_topic_and_a_short_one_in_the_middle_stay():
+    cuts = cuts_of((0, 0, 3, 40), (0, 4, 5, 3), (0, 6, 9, 50), (1, 0, 3, 40), (1, 4, 5, 3), (1, 6, 9, 50))
+    groups = np.array([0, 1, 2, 0, 1, 2], dtype=np.int32)
+    joined, same = join_courtesies(cuts, groups)
+    assert joined.first.tolist() == cuts.first.tolist()
+    assert same.tolist() == groups.tolist()

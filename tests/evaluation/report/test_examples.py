@@ -1,8 +1,7 @@
 import numpy as np
 
 from dial2vec.evaluation.report.examples import choose_changed, choose_examples
-from dial2vec.evaluation.report.neighbours import Neighbours
-from dial2vec.evaluation.report.ranked import NearestDialogues
+from dial2vec.evaluation.report.neighbours import NearestDialogues, Neighbours
 
 
 def rankings(precisions, found=None, cosines=None):

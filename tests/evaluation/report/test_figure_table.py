@@ -8,12 +8,12 @@ FIGURES = dict.fromkeys([metric.key for metric in METRICS], 50.0) | {"purity_sd"
 
 
 def row(key, *, gains=None, **trained):
-    found = figure_rows(FIGURES, FIGURES | trained, None, {"trained": gains or {}})
+    found = figure_rows({"start": FIGURES, "trained": FIGURES | trained}, {"trained": gains or {}})
     return next(row for row in found if row.metric.key == key)
 
 
 def test_the_figures_of_the_tasks_decide():
-    assert [row.metric.key for row in figure_rows(FIGURES, FIGURES, None, {}) if row.decides] == [
+    assert [row.metric.key for row in figure_rows(dict.fromkeys(("start", "trained"), FIGURES), {}) if row.decides] == [
         "purity",
         "spearman",
         "map",
@@ -21,12 +21,12 @@ def test_the_figures_of_the_tasks_decide():
 
 
 def test_lower_is_better_if_the_metric_says_so():
-    found = row("alignment", alignment=49.0).trained
+    found = row("alignment", alignment=49.0).figures["trained"]
     assert (found.difference, found.verdict) == ("−1.00", "better")
 
 
 def test_difference_too_small_to_print_is_equal():
-    found = row("map", map=49.999).trained
+    found = row("map", map=49.999).figures["trained"]
     assert (found.difference, found.verdict) == ("0.00", "equal")
 
 
@@ -34,25 +34,25 @@ def test_difference_too_small_to_print_is_equal():
     ("low", "high", "verdict"), [(0.5, 2.0, "better"), (-0.5, 2.0, "no clear change"), (0.0, 2.0, "no clear change")]
 )
 def test_an_interval_with_zero_is_no_clear_change(low, high, verdict):
-    found = row("map", map=51.0, gains={"map": Gain(1.0, low, high)}).trained
+    found = row("map", map=51.0, gains={"map": Gain(1.0, low, high)}).figures["trained"]
     assert found.verdict == verdict
     assert found.interval == f"{signed(low)} to +2.00"
 
 
 def test_a_gain_of_purity_within_the_spread_of_kmeans_is_no_clear_change():
-    assert row("purity", purity=51.4).trained.verdict == "no clear change"
-    assert row("purity", purity=51.6).trained.verdict == "better"
+    assert row("purity", purity=51.4).figures["trained"].verdict == "no clear change"
+    assert row("purity", purity=51.6).figures["trained"].verdict == "better"
 
 
 def test_spread_and_ceiling_are_shown():
-    assert row("purity").start.spread == "± 1.50"
+    assert row("purity").figures["start"].spread == "± 1.50"
     assert row("spearman").remark == "ceiling 61.25"
 
 
 def test_a_student_is_compared_with_the_start():
     gains = {"student": {"map": Gain(-2.0, -3.0, -1.0)}}
-    found = figure_rows(FIGURES, FIGURES | {"map": 53.0}, FIGURES | {"map": 48.0}, gains)
-    student = next(row.student for row in found if row.metric.key == "map")
+    scores = {"start": FIGURES, "trained": FIGURES | {"map": 53.0}, "student": FIGURES | {"map": 48.0}}
+    student = next(row.figures["student"] for row in figure_rows(scores, gains) if row.metric.key == "map")
     assert (student.difference, student.interval, student.verdict) == ("−2.00", "−3.00 to −1.00", "worse")
 
 

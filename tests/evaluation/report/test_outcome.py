@@ -11,7 +11,7 @@ FIGURES = dict.fromkeys([metric.key for metric in METRICS], 50.0) | {"purity_sd"
 
 def rows(**trained):
     gains = {name: Gain(value - 50, value - 50.5, value - 49.5) for name, value in trained.items()}
-    return figure_rows(FIGURES, FIGURES | trained, None, {"trained": gains})
+    return figure_rows({"start": FIGURES, "trained": FIGURES | trained}, {"trained": gains})
 
 
 def counts(start, trained, depth=10):

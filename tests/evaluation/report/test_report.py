@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from conversations.dialogue import Dialogue, Turn
+from dial2vec.evaluation.measure import Measured
 from dial2vec.evaluation.report.pictures import INK
 from dial2vec.evaluation.report.report import METRICS, Report, render_report
 
@@ -57,21 +58,27 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
+def measured(scores, vectors, labels):
+    return Measured(scores, vectors, labels, None)
+
+
 def make_report(dialogues, **changes):
     vectors = np.random.default_rng(0).normal(size=(2, len(dialogues), 8)).astype(np.float32)
+    labels = [dialogue.label for dialogue in dialogues]
     parts = {
         "corpus": "demo",
         "split_sizes": {"train": 1200, "dev": 40, "test": 40},
-        "start": FIGURES,
-        "trained": FIGURES | {"purity": 53.0, "spearman": 48.5},
+        "encoders": {
+            "start": measured(FIGURES, vectors[0], labels),
+            "trained": measured(FIGURES | {"purity": 53.0, "spearman": 48.5}, vectors[1], labels),
+        },
         "start_name": "all-MiniLM-L6-v2",
         "settings": {"seed": 42, "train.epochs": 1},
-        "loss": [(5, 2.31), (10, 1.7), (15, 1.02)],
-        "learning_rate": [(5, 1e-5), (10, 5e-6), (15, 0.0)],
+        "history": [
+            {"step": step, "loss": loss, "learning_rate": rate}
+            for step, loss, rate in ((5, 2.31, 1e-5), (10, 1.7, 5e-6), (15, 1.02, 0.0))
+        ],
         "dialogues": dialogues,
-        "start_vectors": vectors[0],
-        "trained_vectors": vectors[1],
-        "labels": [dialogue.label for dialogue in dialogues],
         "seed": 7,
         "selection": SELECTION,
         "notes": ["12 dialogues are longer than 512 tokens and were read in windows."],
@@ -85,6 +92,12 @@ def report(dialogue):
     return make_report(
         [dialogue(f"call {i}", f"user: question {i}", "agent: yes", labels=(f"topic {i % 4}",)) for i in range(20)]
     )
+
+
+def changed(report, **changes):
+    """Return the report with other scores, vectors or labels of all encoders."""
+    encoders = {name: dataclasses.replace(measured, **changes) for name, measured in report.encoders.items()}
+    return dataclasses.replace(report, encoders=encoders)
 
 
 def headline(page):
@@ -110,8 +123,8 @@ def test_map_is_the_word_for_the_picture_of_points_alone(report):
 
 
 def test_a_run_that_kept_the_start_has_one_map_and_no_examples(report):
-    selection = SELECTION | {"chosen": "start"}
-    page = render_report(dataclasses.replace(report, selection=selection, trained_vectors=report.start_vectors))
+    report = changed(report, vectors=report.encoders["start"].vectors)
+    page = render_report(dataclasses.replace(report, selection=SELECTION | {"chosen": "start"}))
     assert "so the start was kept: it finds" in headline(page)
     assert page.count('<svg class="map"') == 1
     assert "examples" not in section_order(page)
@@ -135,7 +148,7 @@ def test_examples_show_the_nearest_by_both_encoders_with_sides_apart(report):
 
 
 def test_without_labels_the_page_says_so_and_shows_nothing_that_needs_them(report):
-    page = render_report(make_report([], start=None, trained=None))
+    page = render_report(changed(make_report([]), scores=None))
     assert "without labels it cannot say whether that is better" in headline(page)
     assert "There are no figures on test: its labels leave nothing to score" in page
     shown = set(Outline(page).ids)
@@ -144,7 +157,7 @@ def test_without_labels_the_page_says_so_and_shows_nothing_that_needs_them(repor
 
 
 def test_dialogues_without_labels_have_maps_by_group_and_examples_of_what_changed(report):
-    page = render_report(dataclasses.replace(report, labels=[], start=None, trained=None))
+    page = render_report(changed(report, labels=[], scores=None))
     assert section_order(page) == ["map", "examples", "figures", "choice", "notes", "settings", "training"]
     assert page.count('<svg class="map"') == 2
     assert "coloured by group" in page
@@ -204,8 +217,9 @@ def test_a_student_has_its_column_its_sentence_and_its_candidates(report):
     for candidate in candidates:
         del candidate["adjusted_alignment"], candidate["uniformity"]
     distillation = {"sentence": "The student of 2 epochs was kept.", "chosen": "step 5", "candidates": candidates}
-    student = {"student": FIGURES | {"map": 48.75}, "student_vectors": vectors, "distillation": distillation}
-    page = render_report(dataclasses.replace(report, **student))
+    student = measured(FIGURES | {"map": 48.75}, vectors, report.labels)
+    encoders = report.encoders | {"student": student}
+    page = render_report(dataclasses.replace(report, encoders=encoders, distillation=distillation))
     Outline(page)
     row = " ".join(re.search(r'<th scope="row">Average precision.*?</tr>', page, re.DOTALL)[0].split())
     ending = '<td class="number">48.75 <small></small></td> <td class="number worse">−1.25 <small></small></td> </tr>'
@@ -229,7 +243,7 @@ def test_a_run_that_kept_no_student_says_why_and_has_no_column(report):
 
 
 def test_run_without_a_logged_step_says_so_and_has_no_empty_plot(report):
-    page = render_report(dataclasses.replace(report, loss=[], learning_rate=[]))
+    page = render_report(dataclasses.replace(report, history=[]))
     assert "No loss was recorded" in page
     assert "Line plots" not in page
 
@@ -263,6 +277,5 @@ def test_a_long_dialogue_is_cut_in_the_examples_with_a_note(dialogue):
 
 
 def test_a_test_split_where_all_vectors_coincide_still_has_a_page(report):
-    flat = np.ones((20, 8), np.float32)
-    page = render_report(dataclasses.replace(report, start_vectors=flat, trained_vectors=flat))
+    page = render_report(changed(report, vectors=np.ones((20, 8), np.float32)))
     assert "overlap 100.00 %" in page

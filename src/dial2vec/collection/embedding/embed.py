@@ -16,10 +16,10 @@ from tqdm.auto import tqdm
 
 from conversations.dialogue import Quarantined, write_quarantine
 from conversations.progress import moving
-from dial2vec.collection.embedding.in_workers import embed_in_workers
 from dial2vec.collection.embedding.parts import (
     LONG,
     Part,
+    embed_in_workers,
     embed_part,
     kept_rows,
     output_kinds,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from dial2vec.collection.embedding.in_workers import embed_in_workers
-from dial2vec.collection.embedding.parts import Part
+from dial2vec.collection.embedding.parts import Part, embed_in_workers
 from dial2vec.data.workers.cluster import LOCAL, connected, on_cluster, ray_library
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import Dial2vecError

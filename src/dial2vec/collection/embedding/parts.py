@@ -1,4 +1,4 @@
-"""Parts: the vectors of one shard each, written atomically by any process, and joined in the end."""
+"""Parts: the vectors of one shard each, written atomically by any process or worker, and joined in the end."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from conversations.dialogue import Origin, Quarantined, write_quarantine
 from conversations.files import atomic_path
 from dial2vec.collection.embedding.shards import Shard, ShardReader
 from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_metadata, typed_columns
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import ModelError
 
@@ -190,3 +192,39 @@ def vector_writer(
             temporary.mkdir()
             names = (temporary / f"part-{number:08d}.parquet" for number in range(10**8))
             yield lambda table: pq.write_table(cast(table), next(names), use_dictionary=repeating)
+
+
+def embed_in_workers(
+    parts: Sequence[Part],
+    encoder: Encoder,
+    batch_size: int,
+    done: Callable[[int], object],
+    *,
+    spread: Callable[[Callable[[Part], int], Sequence[Part]], Iterator[int]],
+) -> None:
+    """Embed parts, and call `done` with the number of lines of each.
+
+    Parts are written whole or not at all, so a process that is killed loses nothing.
+
+    :param spread: works on each part in some process, and yields the results in order.
+    :raises Dial2vecError: if a part cannot be embedded, or a process ends.
+    """
+    # Not sent with the parts: a worker loads it once.
+    model = parts[0].folder / "encoder"
+    encoder.save_copy(model)
+    for lines in spread(partial(_embed, model, batch_size), parts):
+        done(lines)
+
+
+def _embed(model: Path, batch_size: int, part: Part) -> int:
+    # A worker that has ended since may have written it.
+    if not part.is_finished:
+        encoder, reader = _opened(model)
+        embed_part(part, encoder, reader, batch_size=batch_size)
+    return part.shard.lines
+
+
+@lru_cache(maxsize=1)
+def _opened(model: Path) -> tuple[Encoder, ShardReader]:
+    """Return what a process keeps from part to part: its encoder, and its open file."""
+    return load_encoder(model), ShardReader()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 
 from conversations.files import atomic_path
 from conversations.words import number
-from dial2vec.collection.explanation.explanation import Explanation, Matching
+from dial2vec.collection.explanation.explanation import Explanation, Matching, explain
+from dial2vec.data.one_dialogue import find_dialogue
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.html import templates
 
 # Number of turns listed above the dialogue, and characters of each in that list.
@@ -213,3 +216,27 @@ def _others(explanation: Explanation) -> str:
 def _percent(share: float) -> str:
     percent = 100 * float(share)
     return number(percent, 2 if abs(percent) < 1 else 1)
+
+
+def explain_file(
+    path: Path,
+    *,
+    dialogue_id: str | None,
+    model: str,
+    output: Path,
+    png: Path | None,
+    say: Callable[[str], object],
+) -> None:
+    """Write the page of a dialogue, and its matrix as a picture if `png` is given.
+
+    :param dialogue_id: id of the dialogue; None if the file has only one.
+    :param say: called with each line of output.
+    """
+    dialogue = find_dialogue(path, dialogue_id, way="--id {}")
+    explanation = explain(load_encoder(model), dialogue)
+    with atomic_path(output) as temporary:
+        temporary.write_text(render_explanation(explanation, model=model), encoding="utf-8")
+    say(explanation_headline(explanation))
+    say(f"wrote {output}; open it in a browser")
+    if png is not None:
+        say(f"wrote {png}" if save_png(explanation, png) else f"one side says nothing, so there is no matrix for {png}")

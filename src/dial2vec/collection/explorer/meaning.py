@@ -8,7 +8,6 @@ its direction (docs/explorer.md, "One file", has what this costs).
 from __future__ import annotations
 
 import json
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.packing import packed_numbers
-from dial2vec.collection.search import moments, routing
+from dial2vec.collection.search import moments
 from dial2vec.collection.search.calibration import read_calibration
 from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.student import StudentEncoder
@@ -24,9 +23,9 @@ from dial2vec.encoder.student import StudentEncoder
 # What `meaning.js` can do.
 TOKENIZER = {"normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer", "model": "WordPiece"}
 # Constants of the choice between moments and themes, which `finding.js` makes.
-CONSTANTS: tuple[tuple[ModuleType, tuple[str, ...]], ...] = (
-    (routing, ("GAP", "DIFFERENCE", "LENGTH", "ABOUT", "AGREEMENT", "SHARED", "QUOTED", "LEVEL", "MOST", "LEAST")),
-    (moments, ("TURN_WORDS", "DIALOGUE_WORDS", "THEME_WORDS", "RIVAL", "FEW")),
+CONSTANTS = (
+    *("GAP", "DIFFERENCE", "LENGTH", "ABOUT", "AGREEMENT", "SHARED", "QUOTED", "LEVEL", "MOST", "LEAST"),
+    *("TURN_WORDS", "DIALOGUE_WORDS", "THEME_WORDS", "RIVAL", "FEW"),
 )
 # Directions that are kept, and steps of the numbers of dialogues and of tokens.
 DIRECTIONS, STEP, TOKEN_STEP = 128, 1 / 2048, 0.003
@@ -93,10 +92,10 @@ def _can_be_read(token: str, pieces: dict[str, Any]) -> bool:
 
 def _choice(collection: CollectionFolder) -> dict[str, Any]:
     calibration = read_calibration(collection)
-    constants = {name.lower(): getattr(module, name) for module, names in CONSTANTS for name in names}
+    constants = {name.lower(): getattr(moments, name) for name in CONSTANTS}
     return {
         "far": None if calibration is None else {"turn": calibration.turn, "theme": calibration.theme},
-        "routing": constants | {"subjects": list(routing.SUBJECTS)},
+        "routing": constants | {"subjects": list(moments.SUBJECTS)},
     }
 
 

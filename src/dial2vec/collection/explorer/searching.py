@@ -8,7 +8,7 @@ import json
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +126,17 @@ class Searching:
         return [_best(of_turns) for of_turns in shares]
 
 
+def body_json(body: bytes, expected: str) -> Any:
+    """Return the JSON in the body of a request.
+
+    :raises WrongRequestError: with what was expected, if it is none.
+    """
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise WrongRequestError(f"the body is not JSON; {expected}.") from None
+
+
 def question_of(body: bytes, n: int) -> Question:
     """Read the body of a request: JSON with text, way, like, unlike, and within.
 
@@ -135,10 +146,7 @@ def question_of(body: bytes, n: int) -> Question:
     :param n: number of dialogues of the collection.
     :raises WrongRequestError: if the body is something else.
     """
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        raise WrongRequestError(f"the body is not JSON; {EXPECTED}.") from None
+    asked = body_json(body, EXPECTED)
     if not isinstance(asked, dict):
         raise WrongRequestError(f"the body is no object; {EXPECTED}.")
     text, way, like, unlike = (asked.get(name) for name in ("text", "way", "like", "unlike"))

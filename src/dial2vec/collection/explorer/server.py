@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import webbrowser
@@ -24,11 +23,11 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.content import SIMILAR, content, openings, quoted, to_json
 from dial2vec.collection.explorer.curating import can_write, decide, from_this_page
 from dial2vec.collection.explorer.explorer_page import render_explorer
-from dial2vec.collection.explorer.export import FORMS
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.reading import ReaderContent
-from dial2vec.collection.explorer.searching import Searching, WrongRequestError
+from dial2vec.collection.explorer.searching import Searching, WrongRequestError, body_json
 from dial2vec.collection.explorer.texts import Texts
+from dial2vec.collection.formulas import FORMS
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.errors import Dial2vecError
 
@@ -85,14 +84,11 @@ class Explorer:
 
     def openings(self, body: bytes) -> Response:
         """Return the first turns of the dialogues whose rows the body lists."""
-        return JSONResponse(openings(self.collection.dialogues(self._few(self.rows(body)))))
+        return JSONResponse(openings(self.collection.dialogues(self._few(_rows_in(body)))))
 
     def turns(self, body: bytes) -> Response:
         """Return single turns: the body lists a row and the number of a turn, from 0, for each."""
-        try:
-            pairs = json.loads(body)
-        except (ValueError, RecursionError):
-            pairs = None
+        pairs = body_json(body, "expected a list of pairs")
         if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
             raise WrongRequestError("expected a list of pairs in the body: a row, and the number of a turn.")
         dialogues = self.collection.dialogues(self._few([row for row, _ in pairs]))
@@ -100,7 +96,7 @@ class Explorer:
 
     def speaking(self, body: bytes) -> Response:
         """Return the turn that speaks most for its topic, or the first, of the dialogues whose rows the body lists."""
-        rows = self._few(self.rows(body))
+        rows = self._few(_rows_in(body))
         dialogues = list(self.collection.dialogues(rows))
         readings = self._reading.of(rows, dialogues)
         turns = [(reading["reasons"] or [0])[0] for reading in readings]
@@ -110,19 +106,8 @@ class Explorer:
         """Return the dialogues whose rows the body lists as a file."""
         if form not in FORMS:
             raise WrongRequestError(f"found the form {form[:40]!r}; expected one of {', '.join(FORMS)}.")
-        lines = FORMS[form](self.collection.dialogues(self.rows(body)))
+        lines = FORMS[form](self.collection.dialogues(self._checked(_rows_in(body))))
         return StreamingResponse(_blocks(lines), media_type=MEDIA[form])
-
-    def rows(self, body: bytes) -> list[int]:
-        """Read the rows in the body of a request.
-
-        :raises WrongRequestError: if the body is no list of rows of the collection.
-        """
-        try:
-            rows = json.loads(body)
-        except (ValueError, RecursionError):
-            raise WrongRequestError("the body is not JSON; expected a list of rows.") from None
-        return self._checked(rows)
 
     def _few(self, rows: object) -> list[int]:
         checked = self._checked(rows)
@@ -135,6 +120,10 @@ class Explorer:
         if not isinstance(rows, list) or not all(type(row) is int and 0 <= row <= last for row in rows):
             raise WrongRequestError(f"expected rows of the collection, whole numbers from 0 to {last}.")
         return rows
+
+
+def _rows_in(body: bytes) -> object:
+    return body_json(body, "expected a list of rows")
 
 
 def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -68,8 +69,11 @@ def calibrate(
     rng = np.random.default_rng(seed)
     lengths = rng.integers(LENGTHS[0], LENGTHS[1] + 1, size=QUESTIONS)
     asked = [" ".join(vocabulary[at] for at in rng.integers(len(vocabulary), size=n)) for n in lengths]
-    nearest_turn = _nearest_turn(turns, unit_rows(turns.encoder.encode_utterances(asked)).astype(np.float32))
-    nearest = _nearest(collection.vectors, np.stack([unit_vector(vector) for vector in _encoded(encoder, asked)]))
+    of_turns = unit_rows(turns.encoder.encode_utterances(asked)).astype(np.float32)
+    dialogues = [Dialogue(str(at), (Turn("query", text),)) for at, text in enumerate(asked)]
+    of_themes = np.stack([unit_vector(vector) for vector in encoder.encode(dialogues)])
+    nearest_turn = _largest(turns.record.turns, lambda rows: turns.cosines(of_turns, rows))
+    nearest = _largest(len(collection), lambda rows: collection.vectors[rows] @ of_themes.T)
     calibration = Calibration(
         float(np.quantile(nearest_turn, SHARE)), float(np.quantile(nearest, SHARE)), len(collection)
     )
@@ -77,20 +81,7 @@ def calibrate(
     return calibration
 
 
-def _encoded(encoder: Encoder, asked: list[str]) -> NDArray[np.float32]:
-    return encoder.encode([Dialogue(str(at), (Turn("query", text),)) for at, text in enumerate(asked)])
-
-
-def _nearest_turn(turns: TurnVectors, queries: NDArray[np.float32]) -> NDArray[np.float32]:
-    best = np.full(len(queries), -1, dtype=np.float32)
-    for first in range(0, turns.record.turns, BLOCK):
-        part = np.arange(first, min(first + BLOCK, turns.record.turns))
-        best = np.maximum(best, turns.cosines(queries, part).max(0))
-    return best
-
-
-def _nearest(vectors: NDArray[np.float32], queries: NDArray[np.float32]) -> NDArray[np.float32]:
-    best = np.full(len(queries), -1, dtype=np.float32)
-    for first in range(0, len(vectors), BLOCK):
-        best = np.maximum(best, (vectors[first : first + BLOCK] @ queries.T).max(0))
-    return best
+def _largest(n: int, cosines: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return the largest cosine of each question with n rows, [questions], block by block."""
+    blocks = (np.arange(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK))
+    return np.max([cosines(rows).max(0) for rows in blocks], axis=0)

@@ -14,10 +14,9 @@ from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.approximate import open_index
 from dial2vec.collection.search.calibration import read_calibration
-from dial2vec.collection.search.contrast import without
-from dial2vec.collection.search.exact import nearest_rows, unit_vector
+from dial2vec.collection.search.exact import nearest_rows, unit_vector, without
 from dial2vec.collection.search.filters import Filters
-from dial2vec.collection.search.moments import how_to_get_turns, open_moments
+from dial2vec.collection.search.moments import Moments, how_to_get_turns, open_moments
 from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, Dial2vecError
@@ -76,6 +75,28 @@ class Answer:
     close: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What both ways of searching need; parameters of `Search.answer`, and `own`, rows that are no hits."""
+
+    vector: NDArray[np.float32]
+    own: set[int]
+    k: int
+    rows: NDArray[np.int64] | None
+    exact: bool
+    n_turns: int
+
+    @property
+    def most(self) -> int:
+        """Number of rows among which there are k hits."""
+        return self.k + len(self.own)
+
+    def best(self, rows: NDArray[np.int64], cosines: NDArray[np.float32]) -> list[tuple[int, float]]:
+        """Return the first k rows that may be hits, with their cosines."""
+        pairs = zip(rows.tolist(), cosines.tolist(), strict=True)
+        return [(row, cosine) for row, cosine in pairs if row not in self.own][: self.k]
+
+
 class Search:
     """Search in a collection, with the collection's copy of the encoder.
 
@@ -126,7 +147,7 @@ class Search:
         :param n_turns: number of turns per hit; with 0 the dialogues of themes are not read again.
         :param way: "moments" finds dialogues by single turns and their words; "themes" by the vector of the whole
             dialogue; "auto" weighs both for a text, and takes themes for a dialogue or if turns were not indexed.
-        :param unlike: texts or dialogues whose meaning is taken off the query (`dial2vec.collection.search.contrast`),
+        :param unlike: texts or dialogues whose meaning is taken off the query (`dial2vec.collection.search.exact`),
             which is then searched for by themes; they are no hits either. The cosine of a hit is the one with what is
             left of the query.
         :raises ArtifactError: if moments are asked for, and the turns of the collection were not indexed.
@@ -141,66 +162,42 @@ class Search:
         vector = without(vectors[0], np.stack(vectors[1:])) if unlike else vectors[0]
         own = {row for dialogue in asked if (row := self._own(dialogue)) is not None}
         rows = _both(rows, (filters or Filters()).rows(self.collection))
+        sought = _Query(vector, own, k, rows, exact, n_turns)
         if way == "moments" and self.moments is None:
             raise ArtifactError(how_to_get_turns(self.collection))
         if self.moments is None or way == "themes" or (way == "auto" and not isinstance(query, str)) or unlike:
-            answer = self._by_themes(own, vector, k, rows, exact=exact, n_turns=n_turns)
+            answer = self._by_themes(sought)
             # What is left of a query is not comparable with random questions.
             return replace(answer, close=True) if unlike else answer
         text = " ".join(turn.text for turn in asked[0].turns)
-        return self._by_moments(own, text, vector, k, rows, exact=exact, n_turns=n_turns, auto=way == "auto")
+        return self._by_moments(self.moments, sought, text, auto=way == "auto")
 
-    def _by_themes(
-        self,
-        own: set[int],
-        vector: NDArray[np.float32],
-        k: int,
-        rows: NDArray[np.int64] | None,
-        *,
-        exact: bool,
-        n_turns: int,
-    ) -> Answer:
-        nearest = zip(*self._nearest(vector, k + len(own), rows, exact=exact), strict=True)
-        best = [(int(row), float(cosine)) for row, cosine in nearest if row not in own][:k]
+    def _by_themes(self, sought: _Query) -> Answer:
+        rows, cosines = self._nearest(sought)
+        best = sought.best(rows, cosines)
         close = self.calibration is None or not best or best[0][1] > self.calibration.theme
-        return Answer(self._hits(best, vector, n_turns), "themes", close)
+        return Answer(self._hits(best, sought), "themes", close)
 
-    def _by_moments(
-        self,
-        own: set[int],
-        text: str,
-        vector: NDArray[np.float32],
-        k: int,
-        rows: NDArray[np.int64] | None,
-        *,
-        exact: bool,
-        n_turns: int,
-        auto: bool,
-    ) -> Answer:
-        assert self.moments is not None
-        themes = np.asarray(self.collection.vectors @ vector, dtype=np.float32)
-        scored = self.moments.score(text, themes, rows=rows, auto=auto, exact=exact)
-        best = [int(row) for row in scored.rows[: k + len(own)] if row not in own][:k]
+    def _by_moments(self, moments: Moments, sought: _Query, text: str, *, auto: bool) -> Answer:
+        themes = np.asarray(self.collection.vectors @ sought.vector, dtype=np.float32)
+        scored = moments.score(text, themes, rows=sought.rows, auto=auto, exact=sought.exact)
+        rows = scored.rows[: sought.most]
+        best = sought.best(rows, themes[rows])
         close = self.calibration is None or not best or self.calibration.is_close(scored.turn, scored.theme)
         if scored.themes > 1:
-            return Answer(self._hits([(row, float(themes[row])) for row in best], vector, n_turns), "themes", close)
-        hits = []
-        for row, hit in zip(best, self.collection.dialogues(best), strict=True):
-            cosines = self.moments.of_turns(scored.vector, row)
-            turns = _speaking(hit, cosines, n_turns)
-            hits.append(
-                Hit(hit.dialogue_id, float(cosines.max()), hit.labels, hit.date, turns, hit.metadata, "moments")
-            )
+            return Answer(self._hits(best, sought), "themes", close)
+        cosines = [moments.of_turns(scored.vector, row) for row, _ in best]
+        found = zip(self.collection.dialogues([row for row, _ in best]), cosines, strict=True)
+        hits = (_hit(dialogue, float(own.max()), own, sought.n_turns, "moments") for dialogue, own in found)
         return Answer(tuple(hits), "moments", close)
 
-    def _hits(self, best: list[tuple[int, float]], vector: NDArray[np.float32], n_turns: int) -> tuple[Hit, ...]:
+    def _hits(self, best: list[tuple[int, float]], sought: _Query) -> tuple[Hit, ...]:
         dialogues = list(self.collection.dialogues([row for row, _ in best]))
         # All at once: read singly by a transformer, they would take most of the time of a query.
-        shares = self.encoder.shares_of(dialogues, towards=vector) if n_turns else [_NONE] * len(dialogues)
-        return tuple(
-            Hit(hit.dialogue_id, cosine, hit.labels, hit.date, _speaking(hit, contributions, n_turns), hit.metadata)
-            for hit, contributions, (_, cosine) in zip(dialogues, shares, best, strict=True)
-        )
+        n = sought.n_turns
+        shares = self.encoder.shares_of(dialogues, towards=sought.vector) if n else [_NONE] * len(dialogues)
+        found = zip(dialogues, shares, best, strict=True)
+        return tuple(_hit(dialogue, cosine, own, n, "themes") for dialogue, own, (_, cosine) in found)
 
     def _own(self, dialogue: Dialogue) -> int | None:
         """Return the row with the same id and turns; None if there is no such dialogue."""
@@ -209,15 +206,13 @@ class Search:
         row = self.collection.row_of.get(dialogue.dialogue_id)
         return row if row is not None and next(self.collection.dialogues([row])).turns == dialogue.turns else None
 
-    def _nearest(
-        self, vector: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None, *, exact: bool
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        vectors = self.collection.vectors
-        if rows is None and self.approximate is not None and not exact:
-            hits = self.approximate.nearest(vectors, vector, k)
+    def _nearest(self, sought: _Query) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        vectors, k = self.collection.vectors, sought.most
+        if sought.rows is None and self.approximate is not None and not sought.exact:
+            hits = self.approximate.nearest(vectors, sought.vector, k)
             if len(hits[0]) >= min(k, len(vectors)):
                 return hits
-        return nearest_rows(vectors, vector, k, rows=rows)
+        return nearest_rows(vectors, sought.vector, k, rows=sought.rows)
 
 
 def _both(rows: NDArray[np.int64] | None, others: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
@@ -231,9 +226,9 @@ def _as_dialogue(query: str | Dialogue) -> Dialogue:
     return Dialogue("", (Turn("query", without_halves(query)),)) if isinstance(query, str) else query
 
 
-def _speaking(dialogue: Dialogue, contributions: NDArray[np.float32], n: int) -> tuple[SpeakingTurn, ...]:
-    order = np.argsort(-contributions, kind="stable")[:n]
-    return tuple(
+def _hit(dialogue: Dialogue, cosine: float, contributions: NDArray[np.float32], n_turns: int, way: Way) -> Hit:
+    turns = tuple(
         SpeakingTurn(int(at), dialogue.turns[at].speaker, dialogue.turns[at].text, float(contributions[at]))
-        for at in order
+        for at in np.argsort(-contributions, kind="stable")[:n_turns]
     )
+    return Hit(dialogue.dialogue_id, cosine, dialogue.labels, dialogue.date, turns, dialogue.metadata, way)

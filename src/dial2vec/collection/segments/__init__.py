@@ -1,7 +1,14 @@
 """Topics within dialogues: dialogues are cut where their topic changes, and the segments are grouped and named."""
 
-from dial2vec.collection.segments.segments import Segments, Topic, find_segments, read_segments
-from dial2vec.collection.segments.tables import dialogue_topics, segments_table, topics_table
+from dial2vec.collection.segments.segments import (
+    Segments,
+    Topic,
+    dialogue_topics,
+    find_segments,
+    read_segments,
+    segments_table,
+    topics_table,
+)
 
 __all__ = [
     "Segments",

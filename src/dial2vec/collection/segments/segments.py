@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +22,12 @@ from dial2vec.collection.clustering.partition import Groups
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled, within
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.turns import TurnVectors, complete_turns
-from dial2vec.collection.segments.cuts import Cuts, join_courtesies
-from dial2vec.collection.segments.cutting import Cutter, fit_cutter
+from dial2vec.collection.segments.cutting import Cuts, Cutter, fit_cutter, join_courtesies
 from dial2vec.data.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
 from dial2vec.errors import ArtifactError, CorpusError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = 1
 # Dialogues from which cutting is learnt, at most, and their turns: 150 MB at d = 384.
@@ -291,3 +294,49 @@ def _write(folder: Path, collection: CollectionFolder, cuts: Cuts, groups: Group
     pq.write_table(table, folder / "segments.parquet")
     pc.write_csv(without_formulas(table), folder / "segments.csv")
     write_json(folder / "topics.json", {"format": FORMAT} | asdict(result))
+
+
+def segments_table(collection: CollectionFolder) -> pd.DataFrame:
+    """Return one row per segment, in the order of the dialogues and their turns.
+
+    :return: `dialogue_id`, `first_turn` and `last_turn` (numbers from 0), `topic` (id), `topic_name`, and `share`, the
+        segment's share of the words of its dialogue.
+    :raises ArtifactError: if there are no segments.
+    """
+    import pyarrow.parquet as pq
+
+    read_segments(collection)
+    return pq.read_table(segments_folder(collection) / "segments.parquet").to_pandas()
+
+
+def topics_table(collection: CollectionFolder) -> pd.DataFrame:
+    """Return one row per topic, indexed by `id`, the topic with most segments first.
+
+    :return: `name`, `segments`, `dialogues` (with such a segment), `share` of all words, and `terms`.
+    :raises ArtifactError: if there are no segments.
+    """
+    import pandas as pd
+
+    rows = [
+        {"id": topic.id, "name": topic.name, "segments": topic.segments, "dialogues": topic.dialogues}
+        | {"share": topic.share, "terms": [term.text for term in topic.terms]}
+        for topic in read_segments(collection).topics
+    ]
+    return pd.DataFrame(rows).set_index("id")
+
+
+def dialogue_topics(collection: CollectionFolder) -> pd.DataFrame:
+    """Return one row per dialogue and topic of it; the largest share of each dialogue comes first.
+
+    :return: `dialogue_id`, `topic`, `topic_name`, `segments` (their number) and `share` of the dialogue's words; the
+        shares of a dialogue sum to 1.
+    :raises ArtifactError: if there are no segments.
+    """
+    table = segments_table(collection)
+    keys = ["dialogue_id", "topic", "topic_name"]
+    sums = table.groupby(keys, sort=False).agg(segments=("share", "size"), share=("share", "sum")).reset_index()
+    order = {name: at for at, name in enumerate(dict.fromkeys(table["dialogue_id"]))}
+    sums["order"] = sums["dialogue_id"].map(order)
+    return sums.sort_values(["order", "share"], ascending=[True, False], kind="stable", ignore_index=True).drop(
+        columns="order"
+    )

@@ -85,43 +85,31 @@ class FigureRow:
 
     :param remark: remark such as "ceiling 61.25"; may be empty.
     :param decides: True for the three figures of the tasks.
-    :param student: figure of the student; None without one.
+    :param figures: figures of "start", "trained" and, if there is one, "student".
     """
 
     metric: Metric
     remark: str
     decides: bool
-    start: ComparedFigure
-    trained: ComparedFigure
-    student: ComparedFigure | None
+    figures: dict[str, ComparedFigure]
 
 
-def figure_rows(
-    start: dict[str, float],
-    trained: dict[str, float],
-    student: dict[str, float] | None,
-    gains: Mapping[str, Mapping[str, Gain]],
-) -> list[FigureRow]:
+def figure_rows(scores: Mapping[str, dict[str, float]], gains: Mapping[str, Mapping[str, Gain]]) -> list[FigureRow]:
     """Return one row per metric.
 
-    :param start: figures by `evaluation.scores.score`.
-    :param trained: figures of the trained encoder.
-    :param student: figures of the student; None without one.
+    :param scores: figures by `evaluation.scores.score` of "start", "trained" and, if there is one, "student".
     :param gains: gains over the start with their intervals, by encoder ("trained", "student") and metric.
     """
-    ceiling = f"ceiling {number(trained['spearman_ceiling'])}"
-
-    def compared(metric: Metric, scores: dict[str, float], encoder: str) -> ComparedFigure:
-        return _compared(metric, start, scores, gains.get(encoder, {}).get(metric.key))
-
+    ceiling = f"ceiling {number(scores['trained']['spearman_ceiling'])}"
     return [
         FigureRow(
             metric=metric,
             remark=ceiling if metric.key == "spearman" else "",
             decides=metric.key in TASKS,
-            start=compared(metric, start, "start"),
-            trained=compared(metric, trained, "trained"),
-            student=None if student is None else compared(metric, student, "student"),
+            figures={
+                name: _compared(metric, scores["start"], own, gains.get(name, {}).get(metric.key))
+                for name, own in scores.items()
+            },
         )
         for metric in METRICS
     ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from conversations.words import listed, number
 from dial2vec.evaluation.intervals import Gain
-from dial2vec.evaluation.report.figure_table import FigureRow, signed
+from dial2vec.evaluation.report.figure_table import FigureRow, Metric, signed
 from dial2vec.evaluation.report.neighbours import Neighbours
 from dial2vec.evaluation.selection.choice import CLEARLY_AHEAD, CLEARLY_BELOW, TITLES
 
@@ -58,23 +58,23 @@ def _rest(rows: Sequence[FigureRow], *, worse: str, better: str) -> str:
     :param worse: words in front of the figures that got worse.
     :param better: words in front of those that got better; empty leaves them out.
     """
-    decisive = [row for row in rows if row.decides]
+    decisive = [(_title(row.metric), row.figures["trained"]) for row in rows if row.decides]
     by = {
-        verdict: [f"{_title(row)} ({row.trained.difference})" for row in decisive if row.trained.verdict == verdict]
+        verdict: [f"{title} ({figure.difference})" for title, figure in decisive if figure.verdict == verdict]
         for verdict in ("better", "worse")
     }
     parts = [
         f"{words}: {listed(by[name])}" for name, words in (("better", better), ("worse", worse)) if words and by[name]
     ]
     if not by["worse"] and worse != "also worse":
-        fell = any(row.trained.difference.startswith("−") for row in decisive)
+        fell = any(figure.difference.startswith("−") for _, figure in decisive)
         parts.append("nothing got clearly worse" if fell else "nothing got worse")
     return "".join(f"; {part}" for part in parts)
 
 
-def _title(row: FigureRow) -> str:
+def _title(metric: Metric) -> str:
     # A name such as Spearman keeps its capital.
-    return row.metric.title if row.metric.key == "spearman" else row.metric.title.lower()
+    return metric.title if metric.key == "spearman" else metric.title.lower()
 
 
 def unlabelled_outcome(selection: dict[str, Any] | None, kept_neighbours: NDArray[np.int64], *, kept: bool) -> str:

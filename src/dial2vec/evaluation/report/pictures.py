@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,20 @@ from dial2vec.evaluation.report.similarity import Similarities
 INK = "#010203"
 
 
-def curves(loss: list[tuple[int, float]], learning_rate: list[tuple[int, float]]) -> str:
-    """Plot the loss over steps, with the learning rate below; empty without a loss.
+def curves(history: Sequence[Mapping[str, float]]) -> str:
+    """Plot the loss over steps, with the learning rate below; empty without a step.
 
-    :param loss: (step, loss) pairs, in order.
-    :param learning_rate: (step, learning rate) pairs, in order.
+    :param history: logged steps in order, each with "step", "loss" and "learning_rate".
     """
-    if not loss:
+    if not history:
         return ""
     figure = _figure(5.0, 3.3)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    for axes, pairs, name in ((upper, loss, "loss"), (lower, learning_rate, "learning rate")):
-        steps, values = zip(*pairs, strict=True) if pairs else ((), ())
-        axes.plot(steps, values, color=COLOURS[0], linewidth=1.5, marker="o" if len(pairs) < 3 else None)
-        axes.set_ylabel(name)
+    steps = [int(entry["step"]) for entry in history]
+    for axes, name in ((upper, "loss"), (lower, "learning_rate")):
+        values = [entry[name] for entry in history]
+        axes.plot(steps, values, color=COLOURS[0], linewidth=1.5, marker="o" if len(steps) < 3 else None)
+        axes.set_ylabel(name.replace("_", " "))
         _restyle(axes)
     lower.set_xlabel("step")
     lower.set_ylim(bottom=0)
