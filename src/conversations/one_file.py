@@ -26,11 +26,19 @@ from conversations.errors import CorpusError
 from conversations.formats.captions import read_captions
 from conversations.formats.encodings import Encoding, find_encoding, open_text
 from conversations.formats.formats import HEAD_LINES, find_format, find_list, is_parquet
-from conversations.formats.json_tables import read_json_table, rows_below_names, rows_of_columns
-from conversations.formats.logs import read_named_values
-from conversations.formats.mending import Mending
+from conversations.formats.logs import read_named_values, read_vertical
+from conversations.formats.markup import repaired
 from conversations.formats.plain_text import read_plain_text
-from conversations.formats.records import SHOWN, Record, outline, read_json_lines, read_json_records
+from conversations.formats.records import (
+    SHOWN,
+    Record,
+    outline,
+    read_json_lines,
+    read_json_records,
+    read_json_table,
+    rows_below_names,
+    rows_of_columns,
+)
 from conversations.formats.table_parts import PARTS, are_parted, in_parts, without_end, without_names
 from conversations.formats.tables import (
     BARS,
@@ -42,13 +50,12 @@ from conversations.formats.tables import (
     read_parquet,
     read_table,
 )
-from conversations.formats.vertical import read_vertical
 from conversations.formats.wrappers import unwrapped, without_wrappers
 from conversations.guessing.columns import ONE_DIALOGUE, Columns, find_columns
 from conversations.guessing.evidence import headings
 from conversations.guessing.further import further_columns
 from conversations.guessing.names import columns_in
-from conversations.guessing.refusals import require_one_meaning
+from conversations.guessing.plausibility import require_one_meaning
 from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping
 from conversations.kept import KeptReading, fitting
 from conversations.options import Options
@@ -235,8 +242,8 @@ class FileReader:
         return Description(form, str(encoding), notes=notes)
 
     def _read_records(self, records: Iterator[Record], description: Description) -> Description:
-        mending, selection = Mending(), self.selection
-        sample, rest = mending.all(selection.apply(records), first=SAMPLE)
+        selection = self.selection
+        sample, rest, repairs = repaired(selection.apply(records), first=SAMPLE)
         usable = [record.values for record in sample if not record.problem]
         if not usable and selection.dropped:
             raise CorpusError(
@@ -270,9 +277,9 @@ class FileReader:
         if selection.dropped:
             self.result.left_out[DROPPED] += selection.dropped
         if columns is None:
-            return replace(description, recipe=recipe.name, notes=notes + mending.notes())
+            return replace(description, recipe=recipe.name, notes=notes + repairs)
         unused = tuple(name for name in columns_in(reshaping.sample) if name not in columns.meanings)
-        return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + mending.notes())
+        return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + repairs)
 
     def _assembled(self, records: Iterable[Record], recipe: Recipe) -> tuple[str, ...]:
         """Read all records by a recipe, and return notes."""

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from conversations.dialogue import Dialogue, Quarantined, Turn, Value
 from conversations.errors import CorpusError, did_you_mean
-from conversations.guessing.names import plain
-from conversations.guessing.roles import is_role
+from conversations.guessing.names import is_role, plain
 from conversations.result import ImportResult
 from conversations.vocabulary import by_word, word_set
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from conversations.by_recipe.recipe import known_recipes, recipe_from
+from conversations.explaining import recipe_text
 from conversations.options import Options
 from conversations.reading import read_export
-from conversations.recipe_text import recipe_text
 from dial2vec.errors import CorpusError
 
 TABLE = (

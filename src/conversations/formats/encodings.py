@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from conversations.errors import CorpusError
-from conversations.formats.right_to_left import right_to_left_page
-from conversations.formats.western import PAGES, fit_of, western_page
 
 BLOCK = 1 << 20
 SAMPLE = 1 << 18
@@ -32,6 +30,30 @@ ESCAPED = re.compile("[\udc80-\udcff]")
 PLAUSIBLE = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp932", "gb18030", "big5", "euc_kr", "koi8_r"]
 # Japanese kana, which have the same bytes in EUC-JP and in the Chinese code page; Chinese texts have none.
 KANA = re.compile("[\u3041-\u30fa]")
+# The most common one first; it counts if others fit no better.
+PAGES = ("cp1252", "cp1250", "cp1254", "mac_roman")
+LANGUAGES = {
+    **{"German": "äöüß", "French": "àâæçéèêëîïôœùûüÿ", "Spanish": "áéíñóúüªº", "Portuguese": "ãõáâàçéêíóôúü"},
+    **{"Swedish, Finnish": "åäöé", "Danish, Norwegian": "æøåéòô", "Italian": "àèéìíòóùú", "Dutch": "ëïéèüöáóê"},
+    **{"Icelandic": "áðéíóúýþæö", "Catalan": "àçèéíïòóúü·", "Polish": "ąćęłńóśźż", "Hungarian": "áéíóöőúüű"},
+    **{"Czech, Slovak": "áäčďéěíĺľňóôŕřšťúůýž", "Croatian, Slovenian": "čćđšž", "Romanian": "ăâîşţ"},
+    **{"Turkish": "çğıöşüâîi̇"},
+}
+SIGNS = "“”‘’„‚–—…€£§°«»¿¡•™©®\u00a0´½¼¾²³·†×÷±¢¥µ‹›"
+# Signs that stand between letters: "l’été".
+INSIDE = "’·\u00a0-–—"
+# Letters of Hebrew with signs beside them; the five final letters stand at the ends of words.
+HEBREW = re.compile(rb"[\xe0-\xfa]")
+OTHER_THAN_HEBREW = re.compile(rb"[\x80-\x84\x8a-\x90\x9a\x9c-\x9f\xbc-\xdf\xfb\xfc\xff]")
+FINAL = re.compile(rb"[\xea\xed\xef\xf3\xf5](?=[\xe0-\xfa])")
+AT_END = re.compile(rb"[\xea\xed\xef\xf3\xf5](?![\xe0-\xfa])")
+# Letters of Arabic and Persian; between them the page has letters of French, which Cyrillic and Greek need.
+ARABIC = re.compile(rb"[\x81\x8d\x8e\x90\x98\xaa\xc0-\xd6\xd8-\xdf\xe1\xe3-\xe6\xec\xed]")
+OTHER_THAN_ARABIC = re.compile(rb"[\x83\x88\x8c\x9c\xd7\xe0\xe2\xe7-\xeb\xee\xef\xf4\xf9\xfb\xfc]")
+SMALL = re.compile(rb"[\xe1\xe3-\xe6\xec\xed]")
+ALEF, LAM = b"\xc7", b"\xe1"
+# Least number of letters by which a page is told.
+LEAST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +215,41 @@ def _guess(sample: bytes) -> str:
     if best.encoding == "gb18030" and 4 * len(KANA.findall(text)) > len(text) - len(text.encode("ascii", "ignore")):
         return "euc_jp"
     return best.encoding
+
+
+def western_page(sample: bytes) -> str:
+    """Return the code page in which most characters beyond ASCII are letters of one language, or signs."""
+    return max(PAGES, key=lambda page: fit_of(sample, page))
+
+
+def fit_of(sample: bytes, page: str) -> float:
+    """Return the share of the characters beyond ASCII that the language that fits best has, and signs between words."""
+    text = sample.decode(page, "replace")
+    marks = [at for at, sign in enumerate(text) if not sign.isascii()]
+    letters = [text[at] for at in marks if text[at] not in SIGNS and _is_letter(text, at)]
+    signs = sum(text[at] in SIGNS and not _is_inside(text, at) for at in marks)
+    known = max(sum(letter.lower() in language for letter in letters) for language in LANGUAGES.values())
+    return (known + signs) / max(len(marks), 1)
+
+
+def _is_letter(text: str, at: int) -> bool:
+    """Return whether a letter is no capital after a small one."""
+    return not (text[at].isupper() and text[at - 1 : at].islower())
+
+
+def _is_inside(text: str, at: int) -> bool:
+    """Return whether a sign stands between two letters, where few signs do."""
+    return text[at] not in INSIDE and text[at - 1 : at].isalpha() and text[at + 1 : at + 2].isalpha()
+
+
+def right_to_left_page(sample: bytes) -> str:
+    """Return the code page of Hebrew or Arabic in which a sample is written; "" for other scripts."""
+    letters = HEBREW.findall(sample)
+    if len(letters) >= LEAST and not OTHER_THAN_HEBREW.search(sample) and AT_END.search(sample):
+        inside = len(FINAL.findall(sample))
+        if 20 * inside <= len(letters):
+            return "cp1255"
+    letters = ARABIC.findall(sample)
+    if len(letters) >= LEAST and not OTHER_THAN_ARABIC.search(sample) and ALEF in sample and LAM in sample:
+        return "cp1256" if 6 * len(SMALL.findall(sample)) >= len(letters) else ""
+    return ""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
+
+from conversations.formats.records import Record, changed
 
 BLOCK = "p|div|li|ul|ol|tr|table|blockquote|pre|h[1-6]"
 INLINE = "span|b|i|u|s|em|strong|a|font|code|td|th|tbody|thead|small|sub|sup|at|attachment"
@@ -24,6 +27,9 @@ ENTITY = re.compile(r"&(?:amp|lt|gt|quot|nbsp|#39|#x27);")
 LINES = re.compile(r"[ \t]*\n\s*")
 # Exports nest texts a few levels deep; a value of thousands of levels must not break the reader.
 DEPTH = 20
+# "Agent: Hello\\nCustomer: Hi" in a cell: programs write a line break as two characters.
+ESCAPED = re.compile(r"\\n\W{0,3}\w[^\\:\n]{0,40}:")
+ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n")
 
 
 def is_html(text: str) -> bool:
@@ -89,3 +95,39 @@ def _mended(text: str) -> str | None:
         return text.encode("latin-1").decode("utf-8")
     except UnicodeError:
         return None
+
+
+def repaired(records: Iterator[Record], *, first: int) -> tuple[list[Record], Iterator[Record], tuple[str, ...]]:
+    """Return the first records and the others, repaired, and sentences for the summary.
+
+    Texts are decoded a second time if all were encoded twice, and so are line breaks written as two characters.
+
+    :param first: Number of first records, which tell what is to be repaired.
+    """
+    sample, notes = list(islice(records, first)), tuple[str, ...]()
+    answers = {is_twice_encoded(record.values) for record in sample if not record.problem} - {None}
+    if answers == {True}:
+        sample, records = list(changed(sample, mended)), changed(records, mended)
+        notes += ("its texts were encoded twice, as in `MÃ¼ller`; they are decoded once more",)
+    if columns := _escaped_columns([record.values for record in sample if not record.problem]):
+
+        def with_breaks(values: dict[str, Any]) -> dict[str, Any]:
+            texts = ((name, values.get(name)) for name in columns)
+            return values | {name: ESCAPED_BREAK.sub("\n", text) for name, text in texts if isinstance(text, str)}
+
+        sample, records = list(changed(sample, with_breaks)), changed(records, with_breaks)
+        notes += ("line breaks were written as \\n in " + ", ".join(map(repr, columns)),)
+    return sample, records, notes
+
+
+def _escaped_columns(sample: Sequence[dict[str, object]]) -> tuple[str, ...]:
+    """Return the columns in which most texts hold lines with speakers, and no text has a line break."""
+    names = dict.fromkeys(chain.from_iterable(sample))
+    texts = {name: [text for values in sample if isinstance(text := values.get(name), str) and text] for name in names}
+    return tuple(
+        name
+        for name, cells in texts.items()
+        if 2 * sum(bool(ESCAPED.search(text)) for text in cells) > len(cells)
+        and not any("\n" in t for t in cells)
+        and not any(text.lstrip()[:1] in ("[", "{") and text.rstrip()[-1:] in ("]", "}") for text in cells)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from conversations.guessing.roles import is_role
+from conversations.guessing.names import is_role
 
 CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,:;]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
 DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"

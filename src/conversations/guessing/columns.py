@@ -11,21 +11,32 @@ from typing import Any
 from conversations.formats.markup import ENTITY, are_html, is_html
 from conversations.formats.plain_text import is_script
 from conversations.guessing import evidence
-from conversations.guessing.branches import branching, nested, threads
 from conversations.guessing.evidence import Values
 from conversations.guessing.exchanges import CLOSING, alternate, answers_first, find_exchange
 from conversations.guessing.names import all_by_name, by_name, plain
-from conversations.guessing.plausibility import closest, require_named, require_plausible
-from conversations.guessing.refusals import (
+from conversations.guessing.plausibility import (
+    closest,
     nested_turns,
     no_header,
     require_columns,
+    require_named,
     require_one_meaning,
+    require_plausible,
     threads_without_id,
     unknown,
 )
 from conversations.guessing.speech import ALL_SAID, NotSpeech, find_not_speech
-from conversations.guessing.turns import ASIDE, closing_turns, holds_texts, holds_turns, is_turn, repeats_text
+from conversations.guessing.turns import (
+    ASIDE,
+    branching,
+    closing_turns,
+    holds_texts,
+    holds_turns,
+    is_turn,
+    nested,
+    repeats_text,
+    threads,
+)
 from conversations.guessing.voices import speaker_column, speaker_key
 from conversations.options import NamedColumns, Options
 from conversations.values.cells import as_labels, as_name, as_turn_list, cell_text

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from conversations.guessing.names import DIALOGUE_WORDS, plain
-from conversations.guessing.roles import is_role
+from conversations.guessing.names import DIALOGUE_WORDS, is_role, plain
 from conversations.vocabulary import word_set
 
 Pair = tuple[str, str]

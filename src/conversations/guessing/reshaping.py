@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-from conversations.formats.records import Record
+from conversations.formats.records import Record, changed
 from conversations.guessing.latest import latest
-from conversations.guessing.merged import merged_cells
 from conversations.guessing.names import columns_in
-from conversations.guessing.numbered import nesting
-from conversations.guessing.restarts import Restarts, restarting, speakers_in_texts
+from conversations.guessing.restarts import Restarts, merged_cells, restarting, speakers_in_texts
 from conversations.guessing.unfolding import (
     identifying,
+    nesting,
     opening,
     turns_by_side,
     turns_of_columns,
@@ -82,10 +81,6 @@ class Reshaping:
             if change:
                 # Some changes count the rows that they saw: the first rows are read twice.
                 self.sample = list(map(copy(change), self.sample))
-                self.records = _changed(self.records, copy(change))
+                self.records = changed(self.records, copy(change))
                 self.done.append(name)
                 self.notes += getattr(change, "notes", ())
-
-
-def _changed(records: Iterable[Record], change: Change) -> Iterator[Record]:
-    return (record._replace(values=change(record.values)) for record in records)

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conversations.explaining import explanation
+from conversations.explaining import explanation, recipe_text
 from conversations.files import atomic_path
 from conversations.kept import KeptReading, load_readings, save_readings
 from conversations.masking import Masks, join_and_mask
 from conversations.options import Options
 from conversations.reading import Export, read_export
-from conversations.recipe_text import recipe_text
 from conversations.redaction import Redactor
 from conversations.result import ImportResult
 from conversations.summary import import_summary, usable_dialogues

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conversations.formats.right_to_left import right_to_left_page
+from conversations.formats.encodings import right_to_left_page
 
 HEBREW = "אנה: שלום לכולם, מה שלומכם היום\nדן: הכל בסדר, תודה\n"
 ARABIC = "سارة: صباح الخير، كيف الحال؟\nعلي: أهلا، أنا بخير\n"

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from conversations.formats.turn_times import turn_order
+from conversations.formats.plain_text import turn_order
 from conversations.options import Options
 from conversations.reading import read_export
 from conversations.values.times import ClockReading

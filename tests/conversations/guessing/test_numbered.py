@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conversations.guessing.numbered import nesting
-from conversations.guessing.unfolding import turns_of_columns
+from conversations.guessing.unfolding import nesting, turns_of_columns
 
 HI, YES = {"role": "user", "content": "Hi there"}, {"role": "assistant", "content": "Yes?"}
 

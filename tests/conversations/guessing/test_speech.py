@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from conversations.explaining import recipe_text
 from conversations.guessing.speech import ALL_SAID, kind_of
 from conversations.options import Options
 from conversations.reading import read_export
-from conversations.recipe_text import recipe_text
 
 ROWS = ("7,Ana,where is it", "7,Kim,she is a VIP", "7,Kim,on its way")
 
