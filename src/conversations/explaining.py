@@ -39,9 +39,9 @@ def explanation(export: Export) -> str:
     """Return, for each file, how it is read and the fields of its first records with their meanings."""
     lines: list[str] = []
     for path, file in export.files.items():
-        lines += [f"{path}:", *_how(file.reader.recipe), ""]
-        for number, values in enumerate(file.reader.first, start=1):
-            lines += [f"  record {number}", *_fields(values, file.description.columns, file.reader.recipe), ""]
+        lines += [f"{path}:", *_how(file.recipe), ""]
+        for number, values in enumerate(file.first, start=1):
+            lines += [f"  record {number}", *_fields(values, file.description.columns, file.recipe), ""]
     return "\n".join(lines).rstrip()
 
 
@@ -144,13 +144,13 @@ def recipe_text(export: Export) -> str:
     :raises CorpusError: if the file is a plain transcript, which has no columns.
     """
     path, file = next(iter(export.files.items()))
-    recipe = file.reader.recipe
+    recipe = file.recipe
     if recipe and recipe.name in known_recipes():
         return (files("conversations") / "recipes" / f"{recipe.name}.yaml").read_text(encoding="utf-8")
-    if not file.reader.draft:
+    if not file.draft:
         raise CorpusError(
             f"{path} is a transcript of `Speaker: text` lines or captions, which need no recipe. Leave --save-recipe "
             "out."
         )
-    content = {"title": path.name, "source": "https://", **file.reader.draft}
+    content = {"title": path.name, "source": "https://", **file.draft}
     return HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

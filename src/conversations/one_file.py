@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.assembling import from_records, from_scripts
-from conversations.by_recipe.draft import drafted
+from conversations.by_recipe.draft import drafted, further_columns
 from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, is_whole
@@ -53,7 +53,6 @@ from conversations.formats.tables import (
 from conversations.formats.wrappers import unwrapped, without_wrappers
 from conversations.guessing.columns import ONE_DIALOGUE, Columns, find_columns
 from conversations.guessing.evidence import headings
-from conversations.guessing.further import further_columns
 from conversations.guessing.names import columns_in
 from conversations.guessing.plausibility import require_one_meaning
 from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping
@@ -112,6 +111,7 @@ class FileReader:
     :param first: First records.
     :param draft: Keys of the recipe that was drafted from guessed columns.
     :param kept_as: Reading for the next file of the corpus.
+    :param description: How it was read.
     """
 
     path: Path
@@ -124,15 +124,19 @@ class FileReader:
     first: list[dict[str, Any]] = field(default_factory=list)
     draft: dict[str, Any] = field(default_factory=dict)
     kept_as: KeptReading | None = None
+    description: Description = field(init=False)
 
     def __post_init__(self) -> None:
         self.selection = Selection(self.options)
 
-    def read(self) -> Description:
+    def read(self) -> None:
         """Read the file, and describe how.
 
         :raises CorpusError: if it cannot be read, or an option does not fit.
         """
+        self.description = self._read()
+
+    def _read(self) -> Description:
         options, path = self.options, self.path
         if options.format == "parquet" or (options.format is None and is_parquet(path)):
             return self._read_records(read_parquet(path), Description("parquet"))

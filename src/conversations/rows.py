@@ -10,17 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.by_recipe.recipe import Recipe
-from conversations.by_recipe.recipe_records import (
-    ID,
-    KIND,
-    LABELS,
-    METADATA,
-    SPEAKER,
-    TEXT,
-    TIME,
-    VERSION,
-    keeps_order,
-)
+from conversations.by_recipe.recipe_records import keeps_order
 from conversations.dialogue import Origin
 from conversations.formats.encodings import is_damaged
 from conversations.formats.markup import without_html
@@ -89,7 +79,7 @@ def group_rows(
     known: dict[str, str] = {}
     for record in records:
         result.rows += 1
-        dialogue_id = record.values.get(ID, "") if has_ids else name
+        dialogue_id = record.values.get("id", "") if has_ids else name
         if not dialogue_id:
             result.refuse(source, record.line, "", record.problem or "the dialogue's id is blank")
             continue
@@ -97,9 +87,9 @@ def group_rows(
         if group is None:
             group = Group(Origin(source, record.line), options, in_order, spans or bool(timed), spans)
             groups[dialogue_id] = group
-        if not record.problem and (speaker := record.values[SPEAKER] or options.blank_speaker):
+        if not record.problem and (speaker := record.values["speaker"] or options.blank_speaker):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
-        if group.fault or (VERSION in record.values and _is_older(group, record, result)):
+        if group.fault or ("version" in record.values and _is_older(group, record, result)):
             continue
         if reason := record.problem or _add(group, record, recipe, known, result):
             group.fault = (Origin(source, record.line), reason)
@@ -108,7 +98,7 @@ def group_rows(
 
 def _is_older(group: Group, record: Record, result: ImportResult) -> bool:
     """Return whether a newer version of a message came before; a row with an older version is removed."""
-    name, version = record.values[VERSION]
+    name, version = record.values["version"]
     own = age(version) or 0.0
     before, line = group.versions.get(name, (None, 0))
     if not name or before is None or own > before:
@@ -124,18 +114,18 @@ def _is_older(group: Group, record: Record, result: ImportResult) -> bool:
 def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], result: ImportResult) -> str:
     """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
-    speaker = values[SPEAKER] or group.options.blank_speaker or ""
+    speaker = values["speaker"] or group.options.blank_speaker or ""
     keep = group.options.keep
-    text = text_of(values[TEXT], recipe.html, keep, result.left_out)
-    labels = values.get(LABELS, ())
+    text = text_of(values["text"], recipe.html, keep, result.left_out)
+    labels = values.get("labels", ())
     if text and (kind := unsaid(values, speaker, text, keep)):
         result.left_out[kind] += 1
         group.left_out = kind
     elif is_damaged("".join((text, speaker, *labels))):
         return DAMAGED
     else:
-        group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, values[TIME]))
-    for key, value in values.get(METADATA, NOTHING).items():
+        group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, values["time"]))
+    for key, value in values.get("metadata", NOTHING).items():
         if group.metadata.setdefault(key, value) != value:
             group.metadata[key] = VARIES
     group.labels.update(known.setdefault(label, label) for label in labels)
@@ -144,7 +134,7 @@ def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], re
 
 def unsaid(turn: dict[str, Any], speaker: str, text: str, keep: Collection[str]) -> str:
     """Return the kind of a turn with a text that nobody said; "" if somebody said it."""
-    kind = turn.get(KIND) or kind_of_text(text)
+    kind = turn.get("kind") or kind_of_text(text)
     return kind if kind and kind not in keep else "" if speaker else NAMELESS
 
 

@@ -21,15 +21,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from conversations.errors import CorpusError
-from conversations.formats.archives import (
-    DAMAGE,
-    MIB,
-    Member,
-    open_tar,
-    place_within,
-    require_bounds,
-    zip_members,
-)
+from conversations.formats.archives import DAMAGE, MIB, Member, open_tar, place_within, require_bounds, zip_members
 from conversations.formats.encodings import open_bytes
 from conversations.formats.formats import CONTAINERS, ENDINGS, ending
 

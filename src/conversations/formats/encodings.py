@@ -6,7 +6,6 @@ import codecs
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +13,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from conversations.errors import CorpusError
+from conversations.files import reading_errors
+from conversations.vocabulary import word_lists
 
 BLOCK = 1 << 20
+EXPORT = "an export to import"
 SAMPLE = 1 << 18
 # Longer marks first: the mark of UTF-32 begins with the mark of UTF-16.
 MARKS = (
@@ -32,13 +34,8 @@ PLAUSIBLE = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp932", "gb18030
 KANA = re.compile("[\u3041-\u30fa]")
 # The most common one first; it counts if others fit no better.
 PAGES = ("cp1252", "cp1250", "cp1254", "mac_roman")
-LANGUAGES = {
-    **{"German": "äöüß", "French": "àâæçéèêëîïôœùûüÿ", "Spanish": "áéíñóúüªº", "Portuguese": "ãõáâàçéêíóôúü"},
-    **{"Swedish, Finnish": "åäöé", "Danish, Norwegian": "æøåéòô", "Italian": "àèéìíòóùú", "Dutch": "ëïéèüöáóê"},
-    **{"Icelandic": "áðéíóúýþæö", "Catalan": "àçèéíïòóúü·", "Polish": "ąćęłńóśźż", "Hungarian": "áéíóöőúüű"},
-    **{"Czech, Slovak": "áäčďéěíĺľňóôŕřšťúůýž", "Croatian, Slovenian": "čćđšž", "Romanian": "ăâîşţ"},
-    **{"Turkish": "çğıöşüâîi̇"},
-}
+# The letters beyond ASCII of each language.
+LANGUAGES = tuple(word_lists("letters").values())
 SIGNS = "“”‘’„‚–—…€£§°«»¿¡•™©®\u00a0´½¼¾²³·†×÷±¢¥µ‹›"
 # Signs that stand between letters: "l’été".
 INSIDE = "’·\u00a0-–—"
@@ -80,15 +77,8 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 
     :raises CorpusError: if it is missing, unreadable or incomplete, also while it is being read.
     """
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
-            yield handle  # type: ignore[misc]
-    except FileNotFoundError as error:
-        raise CorpusError(f"{path} does not exist; expected an export to import. Check the path.") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+    with reading_errors(path, EXPORT), gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
+        yield handle  # type: ignore[misc]
 
 
 @contextmanager
@@ -228,7 +218,7 @@ def fit_of(sample: bytes, page: str) -> float:
     marks = [at for at, sign in enumerate(text) if not sign.isascii()]
     letters = [text[at] for at in marks if text[at] not in SIGNS and _is_letter(text, at)]
     signs = sum(text[at] in SIGNS and not _is_inside(text, at) for at in marks)
-    known = max(sum(letter.lower() in language for letter in letters) for language in LANGUAGES.values())
+    known = max(sum(letter.lower() in language for letter in letters) for language in LANGUAGES)
     return (known + signs) / max(len(marks), 1)
 
 

@@ -123,14 +123,6 @@ class Columns(NamedColumns):
         others = (as_name(values.get(column)) for column in self.other_speakers)
         return name or next(filter(None, others), "")
 
-    def id_of(self, values: dict[str, Any]) -> str:
-        """Return the id of a row's or record's dialogue; "" if it is blank."""
-        if self.receiver:
-            ends = (self.speaker_of(values), as_name(values.get(self.receiver)))
-            return ", ".join(sorted(ends)) if all(ends) else ""
-        name = as_name(values.get(self.dialogue_id or ""))
-        return name or (as_name(values.get(self.other_id)) if self.other_id else "")
-
 
 def find_columns(sample: Values, options: Options, path: Path) -> Columns:
     """Find the meanings of columns.
