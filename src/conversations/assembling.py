@@ -19,7 +19,7 @@ from conversations.guessing.speech import NotSpeech
 from conversations.options import Options
 from conversations.pauses import Row, accept_rows, turns_of
 from conversations.result import AMBIGUOUS, DAMAGED, UNORDERED, ImportResult, all_left_out
-from conversations.rows import oldest_first, text_of, unsaid
+from conversations.rows import oldest_first, row_of
 from conversations.values.times import ClockReading, first_date, order, reading_of, unread
 from conversations.vocabulary import word_set
 
@@ -133,16 +133,13 @@ def _rows(
 ) -> tuple[list[Row], str]:
     """Return the turns of a list, and the fault of the first unusable one."""
     rows, fault = list[Row](), ""
-    html = recipe.html and not recipe.lines
     for number, turn in enumerate(turns, start=1):
-        speaker = turn["speaker"] or options.blank_speaker or ""
-        text = text_of(turn["text"], html, options.keep, left_out)
-        if text and (kind := unsaid(turn, speaker, text, options.keep)):
-            left_out[kind] += 1
+        row = row_of(turn, number, recipe, options, left_out)
+        if isinstance(row, str):
             continue
-        if is_damaged(text + speaker):
+        if is_damaged(row.text + row.speaker):
             fault = fault or f"turn {number}: {DAMAGED}"
-        rows.append(Row(number, speaker, text, turn["time"]))
+        rows.append(row)
     return rows, fault
 
 

@@ -1,4 +1,4 @@
-"""Explain an import: which field of the first records became what, and which were left out."""
+"""Explain an import: which field of the first records became what, and the recipe that says the same."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class FileReader:
     def _read_lines(self, encoding: Encoding, recipe: Recipe) -> Description:
         self._require_no_column("text")
         reader = LineReader(recipe, name=self.name, keep=self.options.keep)
-        self._keep(KeptReading(recipe=recipe.name), fits=self._is_kept(recipe.name))
+        self._keep(KeptReading(recipe=recipe.name))
         with open_text(self.path, encoding) as text:
             records = list(reader.read(text.read()))
         if not records:
@@ -235,15 +235,11 @@ class FileReader:
 
     def _read_scripts(self, encoding: Encoding, form: str) -> Description:
         self._require_no_column(form)
-        self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
+        self._keep(KeptReading(form=form))
         scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
         unused = from_scripts(scripts, self.options, source=str(self.path), name=self.name, result=self.result)
-        notes: tuple[str, ...] = ()
-        if unused:
-            notes += (
-                f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}",
-            )
-        return Description(form, str(encoding), notes=notes)
+        note = f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}"
+        return Description(form, str(encoding), notes=(note,) if unused else ())
 
     def _read_records(self, records: Iterator[Record], description: Description) -> Description:
         selection = self.selection
@@ -313,7 +309,7 @@ class FileReader:
             return None
         require_one_meaning(options, tuple(options.named), self.path)
         self.recipe = recipe.replaced(options, {name for values in reshaping.sample for name in values})
-        self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
+        self._keep(KeptReading(recipe=self.recipe.name))
         return self.recipe
 
     def _guessed(self, reshaping: Reshaping) -> tuple[Columns, tuple[str, ...]]:
@@ -329,18 +325,15 @@ class FileReader:
             notes += (f"{HEADINGS}: {above}",)
         if not known:
             columns = replace(columns, metadata=further_columns(usable, columns))
-        self._keep(KeptReading(columns=columns), fits=known is not None)
+        self._keep(KeptReading(columns=columns))
         return columns, notes
 
-    def _is_kept(self, recipe: str) -> bool:
-        return any(kept.recipe == recipe for kept in self.kept)
-
-    def _keep(self, reading: KeptReading, *, fits: bool) -> None:
+    def _keep(self, reading: KeptReading) -> None:
         """Remember how the file is read.
 
         :raises CorpusError: if earlier files of the corpus were read in other ways.
         """
-        if self.kept and not fits:
+        if self.kept and reading.way not in [kept.way for kept in self.kept]:
             known = " or ".join(dict.fromkeys(str(kept) for kept in self.kept))
             raise CorpusError(
                 f"{self.path} does not fit the way in which this corpus was read so far: {known}. Export it as before, "

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from conversations.by_recipe.recipe import known_recipes
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues
@@ -62,7 +63,8 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
     :param kept: Readings of earlier files of the corpus, of which one has to fit each file; () accepts any.
     :raises CorpusError: if nothing can be read, or an option does not fit.
     """
-    with Unpacking(table=options.table) as unpacking:
+    with TemporaryDirectory(prefix="dial2vec-import-") as folder:
+        unpacking = Unpacking(Path(folder), table=options.table)
         try:
             export = _read(source, options, kept, unpacking)
         except CorpusError as error:
@@ -91,7 +93,7 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
         from_rows(reader.groups, export.result)
         return export
     export = Export(inside)
-    visible = sorted(path for path in pieces if not _is_hidden(path.relative_to(inside)))
+    visible = sorted(p for p in pieces if not any(part.startswith(".") for part in p.relative_to(inside).parts))
     files = [path for path in visible if ending(path) in (*ENDINGS, *CONTAINERS)]
     if len(files) > 1:
         files = [path for path in files if not READ_ME.fullmatch(path.stem)]
@@ -126,10 +128,6 @@ def _pieces(path: Path, unpacking: Unpacking) -> list[Path]:
     """Return the files to read in place of a file of a folder: those in a container, or the file itself."""
     inside = unpacking.open(path) if ending(path) in CONTAINERS else path
     return sorted(piece for piece in inside.rglob("*") if piece.is_file()) if inside.is_dir() else [inside]
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def _read_folder(

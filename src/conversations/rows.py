@@ -13,7 +13,7 @@ from conversations.by_recipe.recipe import Recipe
 from conversations.by_recipe.recipe_records import keeps_order
 from conversations.dialogue import Origin
 from conversations.formats.encodings import is_damaged
-from conversations.formats.markup import without_html
+from conversations.formats.markup import without_html, without_quoted
 from conversations.formats.records import Record
 from conversations.guessing.evidence import age
 from conversations.guessing.names import is_index
@@ -21,7 +21,6 @@ from conversations.guessing.speech import kind_of_text
 from conversations.options import QUOTED, Options
 from conversations.pauses import Row, accept_rows
 from conversations.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
-from conversations.values.quoted import without_quoted
 from conversations.values.times import ClockReading, first_date, has_date, order, reading_of, unread
 
 VARIES = object()
@@ -114,17 +113,14 @@ def _is_older(group: Group, record: Record, result: ImportResult) -> bool:
 def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], result: ImportResult) -> str:
     """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
-    speaker = values["speaker"] or group.options.blank_speaker or ""
-    keep = group.options.keep
-    text = text_of(values["text"], recipe.html, keep, result.left_out)
     labels = values.get("labels", ())
-    if text and (kind := unsaid(values, speaker, text, keep)):
-        result.left_out[kind] += 1
-        group.left_out = kind
-    elif is_damaged("".join((text, speaker, *labels))):
+    row = row_of(values, record.line, recipe, group.options, result.left_out)
+    if isinstance(row, str):
+        group.left_out = row
+    elif is_damaged("".join((row.text, row.speaker, *labels))):
         return DAMAGED
     else:
-        group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, values["time"]))
+        group.rows.append(row._replace(speaker=known.setdefault(row.speaker, row.speaker)))
     for key, value in values.get("metadata", NOTHING).items():
         if group.metadata.setdefault(key, value) != value:
             group.metadata[key] = VARIES
@@ -132,10 +128,19 @@ def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], re
     return ""
 
 
-def unsaid(turn: dict[str, Any], speaker: str, text: str, keep: Collection[str]) -> str:
-    """Return the kind of a turn with a text that nobody said; "" if somebody said it."""
-    kind = turn.get("kind") or kind_of_text(text)
-    return kind if kind and kind not in keep else "" if speaker else NAMELESS
+def row_of(turn: dict[str, Any], line: int, recipe: Recipe, options: Options, left_out: Counter[str]) -> Row | str:
+    """Return a turn as a row, or the kind of one that nobody said or that names nobody, which is counted.
+
+    :param line: Line or number of the turn.
+    :param left_out: Counter of what is left out, by kind.
+    """
+    speaker = turn["speaker"] or options.blank_speaker or ""
+    text = text_of(turn["text"], recipe.html and not recipe.lines, options.keep, left_out)
+    kind = (turn.get("kind") or kind_of_text(text)) if text else ""
+    kind = kind if kind and kind not in options.keep else "" if speaker or not text else NAMELESS
+    if kind:
+        left_out[kind] += 1
+    return kind or Row(line, speaker, text, turn["time"])
 
 
 def text_of(text: str, html: bool, keep: Collection[str], left_out: Counter[str]) -> str:

@@ -110,13 +110,6 @@ def test_one_broken_row_quarantines_its_dialogue_whole(tmp_path):
     assert quarantine == [(4, "c1", "the row has 2 cells, and there are 3 columns")]
 
 
-def test_a_blank_speaker_costs_a_turn_and_that_is_counted(tmp_path):
-    result = imported(tmp_path, "calls.csv", "call_id,speaker,text\nc1,a,x\nc2,a,y\nc1,,z\nc1,b,w\n")
-    assert [len(dialogue.turns) for dialogue in result.dialogues] == [2, 1]
-    assert result.left_out == {"no speaker": 1}
-    assert result.quarantine == []
-
-
 def test_names_in_quarantined_dialogues_are_known_to_the_masks(tmp_path):
     assert list(imported(tmp_path, "e.csv", "call_id,speaker,text\nc1,,x\nc1,Dan,y\nc2,Eve,z\n").speakers) == [
         "Dan",

@@ -1,4 +1,4 @@
-"""Text from bytes: gzip, byte order marks, and a guess at the encoding of a file that is not UTF-8."""
+"""Text from bytes: gzip, byte order marks, and a guess at the code page of a file that is not UTF-8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs of programs with named values in each line: `ts=10:05 role=user msg="Hello"`."""
+"""Rows as programs print them: named values in each line, `role=user msg="Hello"`, or a line per column."""
 
 from __future__ import annotations
 

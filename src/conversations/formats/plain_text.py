@@ -10,11 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from conversations.dialogue import Turn
-from conversations.formats.around_turns import bare_lines, bare_of_status, days_between, fields_above, is_remark
-from conversations.formats.encodings import Encoding, is_damaged, open_text
-from conversations.formats.markup import is_html, plain_lines, without_html
-from conversations.formats.partings import IN_BRACKETS, parted
-from conversations.formats.stamps import (
+from conversations.formats.around_turns import (
     CLOCK,
     CLOCK_REST,
     DATE,
@@ -23,9 +19,17 @@ from conversations.formats.stamps import (
     PREFIX,
     TIME,
     Pair,
+    bare_lines,
+    bare_of_status,
+    days_between,
+    fields_above,
+    is_remark,
     stamp_form,
     timed_lines,
 )
+from conversations.formats.encodings import Encoding, is_damaged, open_text
+from conversations.formats.markup import is_html, plain_lines, without_html
+from conversations.formats.partings import IN_BRACKETS, parted
 from conversations.guessing.names import is_role
 from conversations.guessing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from conversations.guessing.plausibility import doubt_of_script

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -151,16 +151,11 @@ def _names(sample: Values) -> list[str]:
 
 def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str | None:
     """Return the column that holds whole dialogues, if one does."""
-
-    def mostly(name: str, holds: Callable[[Any], bool]) -> bool:
-        filled = [values[name] for values in sample[:100] if values.get(name)]
-        return bool(filled) and sum(map(holds, filled)) > len(filled) / 2
-
     if 2 * sum(map(is_turn, sample[:100])) > len(sample[:100]):
         lists: list[str] = []
     else:
-        lists = [name for name in names if plain(name) not in ASIDE and mostly(name, holds_turns)]
-        lists = lists or [name for name in names if mostly(name, holds_texts)]
+        lists = [name for name in names if plain(name) not in ASIDE and evidence.mostly(sample, name, holds_turns)]
+        lists = lists or [name for name in names if evidence.mostly(sample, name, holds_texts)]
     if lists:
         return by_name("turns", lists) or lists[0]
     if options.speaker:
@@ -169,7 +164,9 @@ def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str
     named = by_name("speaker", names)
     whole = [name for name in names if not named or by_name("turns", [name])]
     scripts = [name for name in whole if options.text in (None, name)]
-    return next((name for name in scripts if mostly(name, lambda value: is_script(cell_text(value)))), None)
+    return next(
+        (name for name in scripts if evidence.mostly(sample, name, lambda value: is_script(cell_text(value)))), None
+    )
 
 
 def _of_records(sample: Values, names: list[str], turns: str, options: Options, path: Path) -> Columns:

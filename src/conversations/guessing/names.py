@@ -1,4 +1,4 @@
-"""Meanings of column names in the exports of many programs."""
+"""Meanings of column names in the exports of many programs and in several languages, and of roles."""
 
 from __future__ import annotations
 

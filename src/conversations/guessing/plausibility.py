@@ -1,4 +1,4 @@
-"""Doubts about a reading as a whole: an implausible one is refused, with the readings that come closest."""
+"""Readings that are refused: implausible ones, with those that come closest, and columns that are not there."""
 
 from __future__ import annotations
 

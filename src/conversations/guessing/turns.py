@@ -1,4 +1,4 @@
-"""Tests for objects that are turns, and for lists of turns."""
+"""Objects that are turns, lists of them, and messages that name the one they answer."""
 
 from __future__ import annotations
 

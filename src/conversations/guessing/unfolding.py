@@ -1,4 +1,4 @@
-"""Turns that are an object in one cell or key, such as `{"type": "human", "content": "Hi"}`, spread over columns."""
+"""Turns in other places than a row or a list: objects in cells, numbered columns, a column or a key per side."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from conversations.guessing.evidence import filled_values, mostly
 from conversations.guessing.exchanges import CLOSING, answers_first, side_of
 from conversations.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, columns_in, plain
 from conversations.guessing.turns import holds_turns
@@ -37,14 +38,14 @@ def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], di
     A column counts if most of its values are objects with a text, and with a speaker, a type or an inner object.
     """
     names = columns_in(sample[:SHOWN])
-    if any(_mostly(sample, name, holds_turns) for name in names):
+    if any(mostly(sample, name, holds_turns) for name in names):
         return None
     # A row that has a text and a speaker of its own needs no other.
     if by_name("speaker", [name for name in names if name not in INNER]) and any(
-        by_name("text", [name]) and not _mostly(sample, name, is_folded) for name in names
+        by_name("text", [name]) and not mostly(sample, name, is_folded) for name in names
     ):
         return None
-    columns = [name for name in names if _mostly(sample, name, is_folded)]
+    columns = [name for name in names if mostly(sample, name, is_folded)]
     if not columns:
         return None
     ends = [next((name for name in columns if side_of(name) == side), "") for side in ("asked", "answered")]
@@ -67,11 +68,11 @@ def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[st
         return None
     order = sorted(places, key=lambda name: places[name][0])
 
-    def word_list(values: dict[str, Any]) -> dict[str, Any]:
+    def listed(values: dict[str, Any]) -> dict[str, Any]:
         turns = [{"speaker": places[name][1], "text": cell_text(values.get(name))} for name in order]
         return {name: value for name, value in values.items() if name not in places} | {"turns": turns}
 
-    return word_list
+    return listed
 
 
 def _numbered_side(name: str) -> tuple[str, str]:
@@ -88,13 +89,13 @@ def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]]
     An object holds a text by the side that says it, or a question and its answer.
     """
     names = columns_in(sample[:SHOWN])
-    column = next((name for name in names if by_name("turns", [name]) and _mostly(sample, name, _is_by_side)), None)
+    column = next((name for name in names if by_name("turns", [name]) and mostly(sample, name, _is_by_side)), None)
     lists = [as_turn_list(values.get(column or "")) or [] for values in sample[:SHOWN]]
     speakers = {speaker for turns in lists for turn in turns for speaker, _ in _texts_by_side(turn)}
-    if not column or len(speakers) < 2 or any(_mostly(sample, name, holds_turns) for name in names):
+    if not column or len(speakers) < 2 or any(mostly(sample, name, holds_turns) for name in names):
         return None
 
-    def word_list(values: dict[str, Any]) -> dict[str, Any]:
+    def listed(values: dict[str, Any]) -> dict[str, Any]:
         turns = as_turn_list(values.get(column))
         if turns is None:
             return values
@@ -103,7 +104,7 @@ def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]]
         ]
         return values | {column: [turn for pair in pairs for turn in pair]}
 
-    return word_list
+    return listed
 
 
 def _is_by_side(value: Any) -> bool:
@@ -133,7 +134,7 @@ def identifying(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], 
 def dialogue_object(sample: Sequence[dict[str, Any]]) -> str | None:
     """Return the column of objects that are named like a dialogue and have an id."""
     names = columns_in(sample[:SHOWN])
-    return next((name for name in names if plain(name) in DIALOGUE_WORDS and _mostly(sample, name, _has_id)), None)
+    return next((name for name in names if plain(name) in DIALOGUE_WORDS and mostly(sample, name, _has_id)), None)
 
 
 def _has_id(value: Any) -> bool:
@@ -146,7 +147,7 @@ def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict
     names = columns_in(sample[:SHOWN])
     text = next((name for name in names if plain(name) in OPENINGS), None)
     author = next((name for name in names if plain(name) in OPENERS), None)
-    replies = next((name for name in names if plain(name) in REPLIES and _mostly(sample, name, holds_turns)), None)
+    replies = next((name for name in names if plain(name) in REPLIES and mostly(sample, name, holds_turns)), None)
     if not (text and author and replies):
         return None
     inside = dict.fromkeys(
@@ -171,8 +172,8 @@ def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict
 def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """Return a function that decodes texts that are JSON, `"Hi"` or `{"text": "Hi"}`; None if no column holds them."""
     names = columns_in(sample[:SHOWN])
-    quoted = [name for name in names if all(map(_is_quoted, filled := _filled(sample, name))) and len(filled) > 1]
-    wrapped = [name for name in names if by_name("text", [name]) and _mostly(sample, name, _is_wrapped)]
+    quoted = [name for name in names if all(map(_is_quoted, filled := filled_values(sample, name))) and len(filled) > 1]
+    wrapped = [name for name in names if by_name("text", [name]) and mostly(sample, name, _is_wrapped)]
     if not quoted and not wrapped:
         return None
     return lambda values: (
@@ -189,15 +190,6 @@ def _is_quoted(value: Any) -> bool:
 def _is_wrapped(value: Any) -> bool:
     """Return whether a value is the JSON of an object with a text."""
     return isinstance(value, str) and isinstance((_object(value) or {}).get("text"), str)
-
-
-def _filled(sample: Sequence[dict[str, Any]], name: str) -> list[Any]:
-    return [values[name] for values in sample[:SHOWN] if values.get(name)]
-
-
-def _mostly(sample: Sequence[dict[str, Any]], name: str, holds: Callable[[Any], bool]) -> bool:
-    filled = _filled(sample, name)
-    return bool(filled) and sum(map(holds, filled)) > len(filled) / 2
 
 
 def is_folded(value: Any) -> bool:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from conversations.guessing.restarts import restarting, speakers_in_texts
+from conversations.guessing.reshaping import restarting, speakers_in_texts
 from tests.conversations.exports import imported, turns_of
 
 SAID = [("Hello, how can I help?", "My card is lost."), ("I block it.", "Thank you.")]

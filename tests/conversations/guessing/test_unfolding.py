@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from conversations.guessing.latest import latest
+from conversations.guessing.exchanges import latest
 from conversations.guessing.unfolding import nesting, turns_by_side, turns_of_columns, unfolding
 from tests.conversations.exports import imported
 

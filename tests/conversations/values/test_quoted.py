@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conversations.values.quoted import without_quoted
+from conversations.formats.markup import without_quoted
 from tests.conversations.exports import imported
 
 BELOW = "\n> My card is lost.\n>\n> Ana\n"
