@@ -111,7 +111,7 @@ class FileReader:
     :param first: First records.
     :param draft: Keys of the recipe that was drafted from guessed columns.
     :param kept_as: Reading for the next file of the corpus.
-    :param description: How it was read.
+    :param description: Description of the file, once it is read.
     """
 
     path: Path
