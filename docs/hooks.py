@@ -6,18 +6,15 @@ import atexit
 import gc
 import json
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, InclusionLevel
 
-from conversations.by_recipe.catalogue import as_page
-from conversations.by_recipe.recipe import known_recipes
+from conversations.by_recipe.recipe import Recipe, known_recipes
 from dial2vec_papers.tables.drawing import render_curves
 
-# A build is short and leaves little garbage; looking for it took a third of the time.
-gc.disable()
-atexit.register(gc.freeze)
 ROOT = Path(__file__).parents[1]
 CURVES = "curves.html"
 EXPORTS = "known-exports.md"
@@ -30,6 +27,19 @@ PAGES = {
 }
 LINKS = PAGES | {"curves.json": CURVES}
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)")
+
+HEAD = """# Known exports
+
+{count} kinds of exports are known by a recipe, a small file in `src/conversations/recipes/`.
+`dial2vec import` recognises them by their first records or lines; `--recipe NAME` names one. Each recipe is tested on
+the example below it, whose words are made up. How recipes are written: [recipes.md](recipes.md).
+"""
+
+
+def on_startup(**_: Any) -> None:
+    """Look for no garbage: a build is short and leaves little, and looking took a third of the time."""
+    gc.disable()
+    atexit.register(gc.freeze)
 
 
 def on_files(files: Any, *, config: Any) -> Any:
@@ -58,3 +68,22 @@ def _from_root(link: re.Match[str]) -> str:
 def _from_docs(link: re.Match[str]) -> str:
     path = LINKS.get(link["path"].removeprefix("../"), link["path"])
     return f"]({path}{link['anchor'] or ''})"
+
+
+def as_page(recipes: Iterable[Recipe]) -> str:
+    """Return the page in Markdown."""
+    ordered = sorted(recipes, key=lambda recipe: recipe.title.lower())
+    return "\n".join([HEAD.format(count=len(ordered)), *(line for recipe in ordered for line in _entry(recipe))])
+
+
+def _entry(recipe: Recipe) -> Iterator[str]:
+    yield f"## {recipe.title}\n"
+    kinds = dict.fromkeys(kind for kind, _ in recipe.not_speech)
+    left_out = f" Left out: {', '.join(kinds)}." if kinds else ""
+    yield f"Recipe `{recipe.name}`; [format]({recipe.source}).{left_out}\n"
+    for example in recipe.examples[:1]:
+        # Four backticks: texts may hold three.
+        yield f'````text title="{example.file}"\n{example.text.rstrip()}\n````\n'
+        for given in example.gives:
+            yield from (f"- **{speaker}**: {' '.join(str(text).split())}" for speaker, text in given["turns"])
+            yield ""

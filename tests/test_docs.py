@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
+from conversations.by_recipe.recipe import known_recipes
 from dial2vec.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -153,3 +155,11 @@ def test_every_page_of_the_manual_has_a_picture_and_says_what_it_shows():
 def test_every_page_of_the_manual_is_in_its_contents():
     contents = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert [path.name for path in (ROOT / "docs").glob("*.md") if f": {path.name}\n" not in contents] == []
+
+
+def test_every_recipe_is_on_the_page_of_exports_with_its_format_and_its_dialogue():
+    page = runpy.run_path(str(ROOT / "docs" / "hooks.py"))["as_page"](known_recipes().values())
+    assert page.count("\nRecipe `") == len(known_recipes())
+    for recipe in known_recipes().values():
+        assert f"## {recipe.title}\n\nRecipe `{recipe.name}`; [format]({recipe.source})." in page
+    assert "- **Maria**: My card was declined" in page

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from conversations.dialogue import Dialogue, Turn
 
 if TYPE_CHECKING:
-    from conversations.loading import read
     from conversations.options import Options
+    from conversations.reading import read
 
 __all__ = ["Dialogue", "Options", "Turn", "read"]
 
@@ -16,7 +16,7 @@ __all__ = ["Dialogue", "Options", "Turn", "read"]
 def __getattr__(name: str) -> Any:
     # The formats are imported when a file is read, so that `Dialogue` alone costs nothing.
     if name == "read":
-        from conversations.loading import read
+        from conversations.reading import read
 
         return read
     if name == "Options":

@@ -8,20 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from conversations.by_recipe.recipe import Recipe
-from conversations.by_recipe.recipe_records import (
-    DATE,
-    FIRST,
-    ID,
-    KIND,
-    LABELS,
-    LAST,
-    METADATA,
-    SPEAKER,
-    TEXT,
-    TIME,
-    TURNS,
-    keeps_order,
-)
+from conversations.by_recipe.recipe_records import keeps_order
 from conversations.dialogue import Dialogue, Origin, Turn
 from conversations.formats.encodings import is_damaged
 from conversations.formats.plain_text import Script, script_of
@@ -32,7 +19,7 @@ from conversations.guessing.speech import NotSpeech
 from conversations.options import Options
 from conversations.pauses import Row, accept_rows, turns_of
 from conversations.result import AMBIGUOUS, DAMAGED, UNORDERED, ImportResult, all_left_out
-from conversations.rows import oldest_first, text_of, unsaid
+from conversations.rows import oldest_first, row_of
 from conversations.values.times import ClockReading, first_date, order, reading_of, unread
 from conversations.vocabulary import word_set
 
@@ -55,13 +42,13 @@ def from_records(
     lines: dict[str, int] = {}
     records = iter(records)
     first = list(islice(records, SAMPLE))
-    dates = [record.values.get(DATE) or "" for record in first]
+    dates = [record.values.get("date") or "" for record in first]
     reading = reading_of([_times(record.values, recipe) for record in first], dates)
     if reading.day_first is None:
         result.notes[AMBIGUOUS] = None
     for record in chain(first, records):
         result.rows += 1
-        dialogue_id, labels = record.values.get(ID, ""), record.values.get(LABELS, ())
+        dialogue_id, labels = record.values.get("id", ""), record.values.get("labels", ())
         left_out = Counter[str]()
         rows, fault, blank = _ordered(record.values, recipe, options, reading, left_out)
         result.left_out.update(left_out)
@@ -79,9 +66,9 @@ def from_records(
             result.refuse(source, record.line, dialogue_id if not record.problem or record.values else "", reason)
             continue
         result.blank += blank
-        times = [*_times(record.values, recipe), record.values.get(DATE) or ""]
+        times = [*_times(record.values, recipe), record.values.get("date") or ""]
         result.unread.update(unread(times))
-        date, metadata = first_date(times, reading), record.values.get(METADATA)
+        date, metadata = first_date(times, reading), record.values.get("metadata")
         made, origin = len(result.dialogues), Origin(source, record.line)
         given: Any = {"origin": origin, "result": result, "labels": labels, "date": date, "metadata": metadata}
         accept_rows(dialogue_id, rows, options, reading, **given)
@@ -97,18 +84,19 @@ def _goes_on(before: Sequence[Turn], turns: Sequence[Turn]) -> bool:
 
 
 def _times(values: dict[str, Any], recipe: Recipe) -> list[str]:
-    turns = values.get(TURNS)
+    turns = values.get("turns")
     known = () if keeps_order(recipe) or not isinstance(turns, list) else turns
-    return [turn[TIME] for turn in known if KIND not in turn]
+    return [turn["time"] for turn in known if "kind" not in turn]
 
 
 def _ordered(
     values: dict[str, Any], recipe: Recipe, options: Options, reading: ClockReading, left_out: Counter[str]
 ) -> tuple[list[Row], str, int]:
     """Return the turns of a record in their order, the reason why they cannot be used, and the number of blank ones."""
-    turn_list = values.get(TURNS)
+    turn_list = values.get("turns")
     if not isinstance(turn_list, list):
-        where = f"column {recipe.turns.text if recipe.turns else TURNS!r}"
+        column = recipe.turns.text if recipe.turns else "turns"
+        where = f"column {column!r}"
         if turn_list is None:
             return [], f"{where} holds no list of turns", 0
         script = script_of(turn_list)
@@ -118,13 +106,13 @@ def _ordered(
         return turns, fault, len(script.turns) - len(turns)
     in_order = keeps_order(recipe)
     rows, fault = _rows(turn_list, recipe, options, left_out)
-    known = [turn[TEXT] for turn in turn_list]
-    last = values.get(LAST, [])
-    closing, damaged = _rows([t for t in last if t[TEXT] not in known[-len(last) :]], recipe, options, left_out)
+    known = [turn["text"] for turn in turn_list]
+    last = values.get("last", [])
+    closing, damaged = _rows([t for t in last if t["text"] not in known[-len(last) :]], recipe, options, left_out)
     fault = fault or damaged
     filled = [row for row in (*oldest_first(rows, reading), *closing) if row.text]
     # A message outside the list, as in Intercom's `source`, may repeat the first or the last turn of the list.
-    opening, damage = _rows(values.get(FIRST, []), recipe, options, left_out)
+    opening, damage = _rows(values.get("first", []), recipe, options, left_out)
     ends = [(row.speaker, row.text) for row in filled[:1] + filled[-1:]]
     new = [row for row in opening if row.text and (row.speaker, row.text) not in ends]
     filled = [row for row in new if row.time] + filled
@@ -145,16 +133,13 @@ def _rows(
 ) -> tuple[list[Row], str]:
     """Return the turns of a list, and the fault of the first unusable one."""
     rows, fault = list[Row](), ""
-    html = recipe.html and not recipe.lines
     for number, turn in enumerate(turns, start=1):
-        speaker = turn[SPEAKER] or options.blank_speaker or ""
-        text = text_of(turn[TEXT], html, options.keep, left_out)
-        if text and (kind := unsaid(turn, speaker, text, options.keep)):
-            left_out[kind] += 1
+        row = row_of(turn, number, recipe, options, left_out)
+        if isinstance(row, str):
             continue
-        if is_damaged(text + speaker):
+        if is_damaged(row.text + row.speaker):
             fault = fault or f"turn {number}: {DAMAGED}"
-        rows.append(Row(number, speaker, text, turn[TIME]))
+        rows.append(row)
     return rows, fault
 
 

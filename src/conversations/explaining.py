@@ -1,12 +1,16 @@
-"""Explain an import: which field of the first records became what, and which were left out."""
+"""Explain an import: which field of the first records became what, and the recipe that says the same."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
+
+import yaml
 
 from conversations.by_recipe.recipe import Recipe, known_recipes
 from conversations.by_recipe.recipe_records import RecordReader
+from conversations.errors import CorpusError
 from conversations.formats.records import Record
 from conversations.guessing.columns import Columns
 from conversations.reading import Export
@@ -26,15 +30,18 @@ MEANINGS = {
     "date": "start of the dialogue",
     "labels": "label",
 }
+HEAD = """# How this export was read. Other exports of this kind are read with: dial2vec import FILE --recipe THIS_FILE
+# The keys are described in docs/recipes.md.
+"""
 
 
 def explanation(export: Export) -> str:
     """Return, for each file, how it is read and the fields of its first records with their meanings."""
     lines: list[str] = []
     for path, file in export.files.items():
-        lines += [f"{path}:", *_how(file.reader.recipe), ""]
-        for number, values in enumerate(file.reader.first, start=1):
-            lines += [f"  record {number}", *_fields(values, file.description.columns, file.reader.recipe), ""]
+        lines += [f"{path}:", *_how(file.recipe), ""]
+        for number, values in enumerate(file.first, start=1):
+            lines += [f"  record {number}", *_fields(values, file.description.columns, file.recipe), ""]
     return "\n".join(lines).rstrip()
 
 
@@ -129,3 +136,21 @@ def known_exports() -> str:
     recipes = sorted(known_recipes().values(), key=lambda recipe: recipe.title.lower())
     width = max(len(recipe.name) for recipe in recipes)
     return "\n".join(f"{recipe.name:<{width}}  {recipe.title}" for recipe in recipes)
+
+
+def recipe_text(export: Export) -> str:
+    """Return the recipe by which the first file of an export was read.
+
+    :raises CorpusError: if the file is a plain transcript, which has no columns.
+    """
+    path, file = next(iter(export.files.items()))
+    recipe = file.recipe
+    if recipe and recipe.name in known_recipes():
+        return (files("conversations") / "recipes" / f"{recipe.name}.yaml").read_text(encoding="utf-8")
+    if not file.draft:
+        raise CorpusError(
+            f"{path} is a transcript of `Speaker: text` lines or captions, which need no recipe. Leave --save-recipe "
+            "out."
+        )
+    content = {"title": path.name, "source": "https://", **file.draft}
+    return HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

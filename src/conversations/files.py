@@ -102,14 +102,16 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @contextlib.contextmanager
-def reading_errors(path: Path) -> Iterator[None]:
-    """Turn any error while a file of dialogues is read into a CorpusError of one sentence."""
+def reading_errors(path: Path, expected: str = "a JSON Lines file of dialogues") -> Iterator[None]:
+    """Turn any error while a file is read into a CorpusError of one sentence."""
     try:
         yield
     except FileNotFoundError as error:
-        raise CorpusError(f"{path} does not exist; expected a JSON Lines file of dialogues. Check the path.") from error
+        raise CorpusError(f"{path} does not exist; expected {expected}. Check the path.") from error
     except IsADirectoryError as error:
-        raise CorpusError(f"{path} is a folder; expected a file of dialogues. Name one of its files.") from error
+        raise CorpusError(
+            f"{path} cannot be read: it is a folder; expected a file of dialogues. Name one of its files."
+        ) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
     except UnicodeDecodeError as error:

@@ -33,6 +33,11 @@ class KeptReading:
     options: Options = field(default_factory=Options)
     merge_turns: bool = False
 
+    @property
+    def way(self) -> tuple[str, Columns | None, str]:
+        """The way of reading without the options."""
+        return self.recipe, self.columns, self.form
+
     def __str__(self) -> str:
         if self.columns:
             return f"columns {', '.join(list(self.columns.meanings)[:8])}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.assembling import from_records, from_scripts
-from conversations.by_recipe.draft import drafted
+from conversations.by_recipe.draft import drafted, further_columns
 from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, is_whole
@@ -26,11 +26,19 @@ from conversations.errors import CorpusError
 from conversations.formats.captions import read_captions
 from conversations.formats.encodings import Encoding, find_encoding, open_text
 from conversations.formats.formats import HEAD_LINES, find_format, find_list, is_parquet
-from conversations.formats.json_tables import read_json_table, rows_below_names, rows_of_columns
-from conversations.formats.logs import read_named_values
-from conversations.formats.mending import Mending
+from conversations.formats.logs import read_named_values, read_vertical
+from conversations.formats.markup import repaired
 from conversations.formats.plain_text import read_plain_text
-from conversations.formats.records import SHOWN, Record, outline, read_json_lines, read_json_records
+from conversations.formats.records import (
+    SHOWN,
+    Record,
+    outline,
+    read_json_lines,
+    read_json_records,
+    read_json_table,
+    rows_below_names,
+    rows_of_columns,
+)
 from conversations.formats.table_parts import PARTS, are_parted, in_parts, without_end, without_names
 from conversations.formats.tables import (
     BARS,
@@ -42,13 +50,11 @@ from conversations.formats.tables import (
     read_parquet,
     read_table,
 )
-from conversations.formats.vertical import read_vertical
 from conversations.formats.wrappers import unwrapped, without_wrappers
 from conversations.guessing.columns import ONE_DIALOGUE, Columns, find_columns
 from conversations.guessing.evidence import headings
-from conversations.guessing.further import further_columns
 from conversations.guessing.names import columns_in
-from conversations.guessing.refusals import require_one_meaning
+from conversations.guessing.plausibility import require_one_meaning
 from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping
 from conversations.kept import KeptReading, fitting
 from conversations.options import Options
@@ -105,6 +111,7 @@ class FileReader:
     :param first: First records.
     :param draft: Keys of the recipe that was drafted from guessed columns.
     :param kept_as: Reading for the next file of the corpus.
+    :param description: Description of the file, once it is read.
     """
 
     path: Path
@@ -117,15 +124,19 @@ class FileReader:
     first: list[dict[str, Any]] = field(default_factory=list)
     draft: dict[str, Any] = field(default_factory=dict)
     kept_as: KeptReading | None = None
+    description: Description = field(init=False)
 
     def __post_init__(self) -> None:
         self.selection = Selection(self.options)
 
-    def read(self) -> Description:
+    def read(self) -> None:
         """Read the file, and describe how.
 
         :raises CorpusError: if it cannot be read, or an option does not fit.
         """
+        self.description = self._read()
+
+    def _read(self) -> Description:
         options, path = self.options, self.path
         if options.format == "parquet" or (options.format is None and is_parquet(path)):
             return self._read_records(read_parquet(path), Description("parquet"))
@@ -206,7 +217,7 @@ class FileReader:
     def _read_lines(self, encoding: Encoding, recipe: Recipe) -> Description:
         self._require_no_column("text")
         reader = LineReader(recipe, name=self.name, keep=self.options.keep)
-        self._keep(KeptReading(recipe=recipe.name), fits=self._is_kept(recipe.name))
+        self._keep(KeptReading(recipe=recipe.name))
         with open_text(self.path, encoding) as text:
             records = list(reader.read(text.read()))
         if not records:
@@ -224,19 +235,15 @@ class FileReader:
 
     def _read_scripts(self, encoding: Encoding, form: str) -> Description:
         self._require_no_column(form)
-        self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
+        self._keep(KeptReading(form=form))
         scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
         unused = from_scripts(scripts, self.options, source=str(self.path), name=self.name, result=self.result)
-        notes: tuple[str, ...] = ()
-        if unused:
-            notes += (
-                f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}",
-            )
-        return Description(form, str(encoding), notes=notes)
+        note = f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}"
+        return Description(form, str(encoding), notes=(note,) if unused else ())
 
     def _read_records(self, records: Iterator[Record], description: Description) -> Description:
-        mending, selection = Mending(), self.selection
-        sample, rest = mending.all(selection.apply(records), first=SAMPLE)
+        selection = self.selection
+        sample, rest, repairs = repaired(selection.apply(records), first=SAMPLE)
         usable = [record.values for record in sample if not record.problem]
         if not usable and selection.dropped:
             raise CorpusError(
@@ -270,9 +277,9 @@ class FileReader:
         if selection.dropped:
             self.result.left_out[DROPPED] += selection.dropped
         if columns is None:
-            return replace(description, recipe=recipe.name, notes=notes + mending.notes())
+            return replace(description, recipe=recipe.name, notes=notes + repairs)
         unused = tuple(name for name in columns_in(reshaping.sample) if name not in columns.meanings)
-        return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + mending.notes())
+        return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + repairs)
 
     def _assembled(self, records: Iterable[Record], recipe: Recipe) -> tuple[str, ...]:
         """Read all records by a recipe, and return notes."""
@@ -302,7 +309,7 @@ class FileReader:
             return None
         require_one_meaning(options, tuple(options.named), self.path)
         self.recipe = recipe.replaced(options, {name for values in reshaping.sample for name in values})
-        self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
+        self._keep(KeptReading(recipe=self.recipe.name))
         return self.recipe
 
     def _guessed(self, reshaping: Reshaping) -> tuple[Columns, tuple[str, ...]]:
@@ -318,18 +325,15 @@ class FileReader:
             notes += (f"{HEADINGS}: {above}",)
         if not known:
             columns = replace(columns, metadata=further_columns(usable, columns))
-        self._keep(KeptReading(columns=columns), fits=known is not None)
+        self._keep(KeptReading(columns=columns))
         return columns, notes
 
-    def _is_kept(self, recipe: str) -> bool:
-        return any(kept.recipe == recipe for kept in self.kept)
-
-    def _keep(self, reading: KeptReading, *, fits: bool) -> None:
+    def _keep(self, reading: KeptReading) -> None:
         """Remember how the file is read.
 
         :raises CorpusError: if earlier files of the corpus were read in other ways.
         """
-        if self.kept and not fits:
+        if self.kept and reading.way not in [kept.way for kept in self.kept]:
             known = " or ".join(dict.fromkeys(str(kept) for kept in self.kept))
             raise CorpusError(
                 f"{self.path} does not fit the way in which this corpus was read so far: {known}. Export it as before, "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
@@ -63,7 +62,10 @@ def moving(bar: tqdm[Any]) -> Iterator[tqdm[Any]]:
 
 
 def _draw(bar: tqdm[Any], finished: threading.Event) -> None:
-    while not finished.wait(EVERY):
+    wait = max(bar.delay, EVERY)
+    while not finished.wait(wait):
+        # tqdm clears a bar at its end only if its delay is over.
+        bar.delay, wait = 0, EVERY
         bar.refresh()
 
 
@@ -75,27 +77,6 @@ def waiting(doing: str) -> Iterator[None]:
 
     :param doing: name of the step, such as "loading the encoder".
     """
-    if not sys.stderr.isatty():
+    form = "{desc}: {elapsed_s:.1f} s"
+    with moving(tqdm(desc=doing, bar_format=form, file=sys.stderr, disable=None, leave=False, delay=DELAY)):
         yield
-        return
-    finished = threading.Event()
-    watch = threading.Thread(target=_show_seconds, args=(doing, finished), daemon=True)
-    watch.start()
-    try:
-        yield
-    finally:
-        finished.set()
-        watch.join()
-
-
-def _show_seconds(doing: str, finished: threading.Event) -> None:
-    begun, wait = time.monotonic(), DELAY
-    shown = ""
-    while not finished.wait(wait):
-        shown = f"{doing}: {time.monotonic() - begun:.1f} s"
-        sys.stderr.write(f"\r{shown}")
-        sys.stderr.flush()
-        wait = EVERY
-    if shown:
-        sys.stderr.write(f"\r{' ' * len(shown)}\r")
-        sys.stderr.flush()

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from conversations.by_recipe.recipe import known_recipes
-from conversations.dialogue import Origin, Quarantined
+from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from conversations.errors import CorpusError
 from conversations.formats.containers import Unpacking
 from conversations.formats.formats import CONTAINERS, ENDINGS, ending, stem
+from conversations.guessing.names import columns_in
 from conversations.kept import KeptReading
 from conversations.one_file import Description, FileReader
 from conversations.options import Options
 from conversations.result import ImportResult
 from conversations.rows import Groups, from_rows, merge
 from conversations.selection import require_used
+from conversations.writing import Places, quarantine_known_ids
 
 # File by which a folder is a collection (`dial2vec.collection`).
 COLLECTION = "collection.json"
@@ -25,26 +29,18 @@ COLLECTION = "collection.json"
 READ_ME = re.compile(r"read[ _-]?me.*|licen[cs]e.*|liesmich.*|l[ie]e?me", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFile:
-    """A file that was read, with what its reader knows of it."""
-
-    description: Description
-    reader: FileReader
-
-
 @dataclass
 class Export:
     """An export that was read.
 
     :param source: File or folder.
-    :param files: Files that were read.
+    :param files: Files that were read, each with its reader.
     :param result: Dialogues and quarantine.
     :param skipped: Files of a folder without a known ending.
     """
 
     source: Path
-    files: dict[Path, ReadFile] = field(default_factory=dict)
+    files: dict[Path, FileReader] = field(default_factory=dict)
     result: ImportResult = field(default_factory=ImportResult)
     skipped: list[Path] = field(default_factory=list)
 
@@ -56,11 +52,7 @@ class Export:
     @property
     def readings(self) -> list[KeptReading]:
         """The different ways in which the files were read."""
-        return list(dict.fromkeys(kept for file in self.files.values() if (kept := file.reader.kept_as)))
-
-    def add(self, reader: FileReader, description: Description) -> None:
-        """Add a file that was read."""
-        self.files[reader.path] = ReadFile(description, reader)
+        return list(dict.fromkeys(kept for file in self.files.values() if (kept := file.kept_as)))
 
 
 def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()) -> Export:
@@ -71,7 +63,8 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
     :param kept: Readings of earlier files of the corpus, of which one has to fit each file; () accepts any.
     :raises CorpusError: if nothing can be read, or an option does not fit.
     """
-    with Unpacking(table=options.table) as unpacking:
+    with TemporaryDirectory(prefix="dial2vec-import-") as folder:
+        unpacking = Unpacking(Path(folder), table=options.table)
         try:
             export = _read(source, options, kept, unpacking)
         except CorpusError as error:
@@ -79,9 +72,9 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
         export.files = {Path(unpacking.shown(str(path))): file for path, file in export.files.items()}
         export.skipped = [Path(unpacking.shown(str(path))) for path in export.skipped]
         export.result.relocate(unpacking.shown)
-        readers = [file.reader for file in export.files.values()]
-        columns = dict.fromkeys(name for reader in readers for values in reader.first for name in values)
-        require_used([reader.selection for reader in readers], source, list(columns))
+        readers = export.files.values()
+        columns = columns_in(values for reader in readers for values in reader.first)
+        require_used([reader.selection for reader in readers], source, columns)
         return export
 
 
@@ -95,12 +88,12 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
     # A container with a single file inside is read as that file, under the container's name.
     if not inside.is_dir() or (inside != source and len(pieces) == 1):
         export = Export(source)
-        reader = FileReader(pieces[0], stem(source), options, kept, export.result)
-        export.add(reader, reader.read())
+        export.files[pieces[0]] = reader = FileReader(pieces[0], stem(source), options, kept, export.result)
+        reader.read()
         from_rows(reader.groups, export.result)
         return export
     export = Export(inside)
-    visible = sorted(path for path in pieces if not _is_hidden(path.relative_to(inside)))
+    visible = sorted(p for p in pieces if not any(part.startswith(".") for part in p.relative_to(inside).parts))
     files = [path for path in visible if ending(path) in (*ENDINGS, *CONTAINERS)]
     if len(files) > 1:
         files = [path for path in files if not READ_ME.fullmatch(path.stem)]
@@ -137,10 +130,6 @@ def _pieces(path: Path, unpacking: Unpacking) -> list[Path]:
     return sorted(piece for piece in inside.rglob("*") if piece.is_file()) if inside.is_dir() else [inside]
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
-
-
 def _read_folder(
     files: list[Path], options: Options, kept: Sequence[KeptReading], export: Export, unpacking: Unpacking
 ) -> list[CorpusError]:
@@ -156,7 +145,8 @@ def _read_folder(
             for piece in _pieces(path, unpacking):
                 below = f"{name}/{stem(piece)}" if piece != path else name
                 reader = FileReader(piece, below, options, kept, result, more)
-                export.add(reader, reader.read())
+                reader.read()
+                export.files[piece] = reader
         except CorpusError as error:
             errors[path] = error
     for path in _side_files(files, export):
@@ -179,3 +169,42 @@ def _side_files(files: list[Path], export: Export) -> list[Path]:
     recipes = (known_recipes().get(description.recipe) for description in export.descriptions.values())
     names = {name for recipe in recipes if recipe for name in recipe.side_files}
     return [path for path in files if path.name in names]
+
+
+def read(source: str | Path, *, options: Options | None = None) -> list[Dialogue]:
+    """Read an export, a file or a folder, as `dial2vec import` does; warn if a part of it cannot be used.
+
+    :param source: Any export that `dial2vec import` reads, or a JSON Lines file of dialogues.
+    :param options: Overrides for the guesses about the export, such as `Options(text="message")`.
+    :return: Dialogues with unique ids.
+    :raises CorpusError: if the export cannot be read, or has no usable dialogue.
+    """
+    path = Path(source)
+    quarantine: list[Quarantined] = []
+    if options is None and holds_dialogues(path):
+        dialogues = list(read_dialogues(path, quarantine=quarantine))
+    else:
+        result = read_export(path, options or Options()).result
+        quarantine_known_ids(result, Places(Path.cwd(), "", path, file=path))
+        dialogues, quarantine = result.dialogues, result.quarantine
+    if not dialogues:
+        first = f": {quarantine[0]}" if quarantine else ""
+        raise CorpusError(f"no dialogue of {path} can be used{first}. Expected at least one. Mend the export.")
+    if quarantine:
+        warnings.warn(
+            f"{len(quarantine)} dialogues or records of {path} cannot be used and are left out, the first: "
+            f"{quarantine[0]}. `dial2vec import {path} --output FILE.jsonl` lists all with reasons.",
+            stacklevel=2,
+        )
+    return dialogues
+
+
+def holds_dialogues(path: Path) -> bool:
+    """Return whether a path is a JSON Lines file whose first line is a dialogue."""
+    if path.is_dir() or not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
+        return False
+    try:
+        next(read_dialogues(path))
+    except CorpusError:
+        return False
+    return True

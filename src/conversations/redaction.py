@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from typing import NamedTuple
 
 from conversations.dialogue import Dialogue, Quarantined, Turn, Value
 from conversations.errors import CorpusError, did_you_mean
-from conversations.guessing.names import plain
-from conversations.guessing.roles import is_role
+from conversations.guessing.names import is_role, plain
 from conversations.result import ImportResult
 from conversations.vocabulary import by_word, word_set
 
@@ -41,6 +40,18 @@ PERSONAL = by_word("columns", "personal")
 FOLLOWING = word_set("columns", "after_personal")
 SHORTEST_PART = 3
 WIDEST_GAP = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Masks:
+    """Options for masking; e-mail addresses, card numbers and speakers' names are always masked.
+
+    :param names: Further names.
+    :param countries: Two-letter codes of the countries whose national phone numbers are masked.
+    """
+
+    names: tuple[str, ...] = ()
+    countries: tuple[str, ...] = COUNTRIES
 
 
 class Mask(NamedTuple):
@@ -229,6 +240,20 @@ class Redactor:
 def _close(words: Sequence[re.Match[str]]) -> bool:
     """Return whether at most `WIDEST_GAP` characters separate the words."""
     return all(after.start() - before.end() <= WIDEST_GAP for before, after in pairwise(words))
+
+
+def join_and_mask(result: ImportResult, masks: Masks | None, *, name: str, merge_turns: bool) -> Redactor | None:
+    """Join turns and mask personal data in place, as asked; return what masked them, None without masks.
+
+    :param name: Name of the export, as in `redact`.
+    """
+    if merge_turns:
+        result.dialogues[:] = [dialogue.merged() for dialogue in result.dialogues]
+    if masks is None:
+        return None
+    redactor = Redactor(result.speakers, names=masks.names, countries=masks.countries)
+    redact(result, redactor, name=name)
+    return redactor
 
 
 def redact(result: ImportResult, redactor: Redactor, *, name: str) -> None:

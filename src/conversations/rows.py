@@ -10,20 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from conversations.by_recipe.recipe import Recipe
-from conversations.by_recipe.recipe_records import (
-    ID,
-    KIND,
-    LABELS,
-    METADATA,
-    SPEAKER,
-    TEXT,
-    TIME,
-    VERSION,
-    keeps_order,
-)
+from conversations.by_recipe.recipe_records import keeps_order
 from conversations.dialogue import Origin
 from conversations.formats.encodings import is_damaged
-from conversations.formats.markup import without_html
+from conversations.formats.markup import without_html, without_quoted
 from conversations.formats.records import Record
 from conversations.guessing.evidence import age
 from conversations.guessing.names import is_index
@@ -31,7 +21,6 @@ from conversations.guessing.speech import kind_of_text
 from conversations.options import QUOTED, Options
 from conversations.pauses import Row, accept_rows
 from conversations.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
-from conversations.values.quoted import without_quoted
 from conversations.values.times import ClockReading, first_date, has_date, order, reading_of, unread
 
 VARIES = object()
@@ -89,7 +78,7 @@ def group_rows(
     known: dict[str, str] = {}
     for record in records:
         result.rows += 1
-        dialogue_id = record.values.get(ID, "") if has_ids else name
+        dialogue_id = record.values.get("id", "") if has_ids else name
         if not dialogue_id:
             result.refuse(source, record.line, "", record.problem or "the dialogue's id is blank")
             continue
@@ -97,9 +86,9 @@ def group_rows(
         if group is None:
             group = Group(Origin(source, record.line), options, in_order, spans or bool(timed), spans)
             groups[dialogue_id] = group
-        if not record.problem and (speaker := record.values[SPEAKER] or options.blank_speaker):
+        if not record.problem and (speaker := record.values["speaker"] or options.blank_speaker):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
-        if group.fault or (VERSION in record.values and _is_older(group, record, result)):
+        if group.fault or ("version" in record.values and _is_older(group, record, result)):
             continue
         if reason := record.problem or _add(group, record, recipe, known, result):
             group.fault = (Origin(source, record.line), reason)
@@ -108,7 +97,7 @@ def group_rows(
 
 def _is_older(group: Group, record: Record, result: ImportResult) -> bool:
     """Return whether a newer version of a message came before; a row with an older version is removed."""
-    name, version = record.values[VERSION]
+    name, version = record.values["version"]
     own = age(version) or 0.0
     before, line = group.versions.get(name, (None, 0))
     if not name or before is None or own > before:
@@ -124,28 +113,34 @@ def _is_older(group: Group, record: Record, result: ImportResult) -> bool:
 def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], result: ImportResult) -> str:
     """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
-    speaker = values[SPEAKER] or group.options.blank_speaker or ""
-    keep = group.options.keep
-    text = text_of(values[TEXT], recipe.html, keep, result.left_out)
-    labels = values.get(LABELS, ())
-    if text and (kind := unsaid(values, speaker, text, keep)):
-        result.left_out[kind] += 1
-        group.left_out = kind
-    elif is_damaged("".join((text, speaker, *labels))):
+    labels = values.get("labels", ())
+    row = row_of(values, record.line, recipe, group.options, result.left_out)
+    if isinstance(row, str):
+        group.left_out = row
+    elif is_damaged("".join((row.text, row.speaker, *labels))):
         return DAMAGED
     else:
-        group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, values[TIME]))
-    for key, value in values.get(METADATA, NOTHING).items():
+        group.rows.append(row._replace(speaker=known.setdefault(row.speaker, row.speaker)))
+    for key, value in values.get("metadata", NOTHING).items():
         if group.metadata.setdefault(key, value) != value:
             group.metadata[key] = VARIES
     group.labels.update(known.setdefault(label, label) for label in labels)
     return ""
 
 
-def unsaid(turn: dict[str, Any], speaker: str, text: str, keep: Collection[str]) -> str:
-    """Return the kind of a turn with a text that nobody said; "" if somebody said it."""
-    kind = turn.get(KIND) or kind_of_text(text)
-    return kind if kind and kind not in keep else "" if speaker else NAMELESS
+def row_of(turn: dict[str, Any], line: int, recipe: Recipe, options: Options, left_out: Counter[str]) -> Row | str:
+    """Return a turn as a row, or the kind of one that nobody said or that names nobody, which is counted.
+
+    :param line: Line or number of the turn.
+    :param left_out: Counter of what is left out, by kind.
+    """
+    speaker = turn["speaker"] or options.blank_speaker or ""
+    text = text_of(turn["text"], recipe.html and not recipe.lines, options.keep, left_out)
+    kind = (turn.get("kind") or kind_of_text(text)) if text else ""
+    kind = kind if kind and kind not in options.keep else "" if speaker or not text else NAMELESS
+    if kind:
+        left_out[kind] += 1
+    return kind or Row(line, speaker, text, turn["time"])
 
 
 def text_of(text: str, html: bool, keep: Collection[str], left_out: Counter[str]) -> str:

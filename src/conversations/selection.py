@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,8 @@ class Selection:
     def __init__(self, options: Options) -> None:
         self._wanted = [condition(text, option="--where") for text in options.where]
         self._unwanted = [condition(text, option="--drop") for text in options.drop]
-        names = [options.dialogue_id, options.speaker, options.text, options.time, options.turns, *options.labels]
-        self._paths = {name: _finder(name, name, name) for name in names if name and PATH.fullmatch(name)}
+        names = chain.from_iterable(options.named.values())
+        self._paths = {name: _finder(name, name, name) for name in names if PATH.fullmatch(name)}
         # Names that are paths, not columns that are called so.
         self.paths: set[str] = set()
         self.dropped = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from conversations.dialogue import Dialogue, Turn
 
 if TYPE_CHECKING:
-    from conversations.loading import read
+    from conversations.reading import read
     from dial2vec.encoder import DialogueEncoder, StudentEncoder, load_encoder
     from dial2vec.encoder.vectorizer import DialogueVectorizer
 
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
         return DialogueVectorizer
     if name == "read":
-        from conversations.loading import read
+        from conversations.reading import read
 
         return read
     raise AttributeError(f"module 'dial2vec' has no attribute {name!r}")

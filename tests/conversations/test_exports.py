@@ -7,6 +7,7 @@ import json
 from conversations.dialogue import Dialogue, Turn
 from conversations.options import Options
 from conversations.reading import read_export
+from tests.conversations.exports import imported
 
 from .test_reading import read
 
@@ -73,11 +74,9 @@ def test_a_mail_with_its_replies_is_the_first_turn_and_a_text_of_the_whole_is_no
 
 def test_blank_turns_are_counted_also_inside_records(tmp_path):
     turns = [{"role": "user", "content": "hi"}, {"role": "tool", "content": None}, {"role": "user", "content": " "}]
-    (tmp_path / "e.jsonl").write_text(json.dumps({"id": 1, "messages": turns}))
-    result = read_export(tmp_path / "e.jsonl", Options()).result
+    result = imported(tmp_path, "e.jsonl", json.dumps({"id": 1, "messages": turns}))
     assert (result.blank, result.left_out) == (1, {"tool": 1})
-    (tmp_path / "e.csv").write_text('id,transcript\n1,"Agent: hi\nUser:\nUser: you"\n')
-    assert read_export(tmp_path / "e.csv", Options()).result.blank == 1
+    assert imported(tmp_path, "e.csv", 'id,transcript\n1,"Agent: hi\nUser:\nUser: you"\n').blank == 1
 
 
 def test_turns_with_the_list_of_their_words_are_turns_and_no_dialogues(tmp_path):

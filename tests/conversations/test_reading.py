@@ -10,6 +10,7 @@ from conversations.dialogue import Dialogue, Turn
 from conversations.options import Options
 from conversations.reading import read_export
 from dial2vec.errors import CorpusError
+from tests.conversations.exports import imported
 
 
 def read(tmp_path, name, content, **options):
@@ -109,23 +110,13 @@ def test_one_broken_row_quarantines_its_dialogue_whole(tmp_path):
     assert quarantine == [(4, "c1", "the row has 2 cells, and there are 3 columns")]
 
 
-def test_a_blank_speaker_costs_a_turn_and_that_is_counted(tmp_path):
-    path = tmp_path / "calls.csv"
-    path.write_text("call_id,speaker,text\nc1,a,x\nc2,a,y\nc1,,z\nc1,b,w\n")
-    result = read_export(path, Options()).result
-    assert [len(dialogue.turns) for dialogue in result.dialogues] == [2, 1]
-    assert result.left_out == {"no speaker": 1}
-    assert result.quarantine == []
-
-
 def test_names_in_quarantined_dialogues_are_known_to_the_masks(tmp_path):
-    rows = tmp_path / "e.csv"
-    rows.write_text("call_id,speaker,text\nc1,,x\nc1,Dan,y\nc2,Eve,z\n")
-    assert list(read_export(rows, Options()).result.speakers) == ["Dan", "Eve"]
+    assert list(imported(tmp_path, "e.csv", "call_id,speaker,text\nc1,,x\nc1,Dan,y\nc2,Eve,z\n").speakers) == [
+        "Dan",
+        "Eve",
+    ]
     turns = [{"speaker": "", "text": "x"}, {"speaker": "Dan", "text": "y"}]
-    records = tmp_path / "e.jsonl"
-    records.write_text(json.dumps({"id": 1, "turns": turns}))
-    assert list(read_export(records, Options()).result.speakers) == ["Dan"]
+    assert list(imported(tmp_path, "e.jsonl", json.dumps({"id": 1, "turns": turns})).speakers) == ["Dan"]
 
 
 CHAT = {"id": 7, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"text": "yo"}]}]}
@@ -293,9 +284,9 @@ def test_a_folder_without_exports_says_which_endings_count(tmp_path):
 
 
 def test_rows_that_repeat_the_names_of_the_columns_are_left_out_and_counted(tmp_path):
-    path = tmp_path / "both.csv"
-    path.write_text("call_id,speaker,text\n1,Ann,Hello\n1,Kim,Hi\ncall_id,speaker,text\n2,Bo,Yes\n2,Kim,No\n")
-    result = read_export(path, Options()).result
+    result = imported(
+        tmp_path, "both.csv", "call_id,speaker,text\n1,Ann,Hello\n1,Kim,Hi\ncall_id,speaker,text\n2,Bo,Yes\n2,Kim,No\n"
+    )
     assert [dialogue.dialogue_id for dialogue in result.dialogues] == ["1", "2"]
     assert result.repeated == 1
 

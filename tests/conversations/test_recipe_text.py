@@ -7,9 +7,9 @@ import json
 import pytest
 
 from conversations.by_recipe.recipe import known_recipes, recipe_from
+from conversations.explaining import explanation, known_exports, recipe_text
 from conversations.options import Options
 from conversations.reading import read_export
-from conversations.recipe_text import recipe_text
 from dial2vec.errors import CorpusError
 
 TABLE = (
@@ -31,8 +31,6 @@ RECORDS = [
     }
     for n in range(3)
 ]
-
-
 EDITED = (
     "ticket_id,message_id,sender,text,version,created_at\n"
     "7,1,Ana,Hello you,1,2024-05-01 10:00\n7,2,Bo,Hi thre,1,2024-05-01 10:01\n7,2,Bo,Hi there,2,2024-05-01 10:01\n"
@@ -153,3 +151,42 @@ def test_a_list_inside_an_object_is_read_by_the_saved_recipe_too(tmp_path):
     (tmp_path / "saved.yaml").write_text(recipe_text(guessed))
     saved = read_export(tmp_path / "calls.json", Options(recipe=str(tmp_path / "saved.yaml")))
     assert saved.result.dialogues == guessed.result.dialogues != []
+
+
+def explained(path):
+    """Meaning by field, of the first record."""
+    text = explanation(read_export(path, Options())).split("  record 2")[0]
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if line.startswith("    ")]
+    return dict(line for line in lines if len(line) == 2), text
+
+
+def test_fields_of_a_known_export_have_what_they_change(tmp_path):
+    example = known_recipes()["intercom"].examples[0]
+    (tmp_path / example.file).write_text(example.text)
+    fields, text = explained(tmp_path / example.file)
+    assert "read by the recipe intercom" in text
+    assert fields["source.body"].startswith("text ")
+    assert fields["source.author.name"].startswith("speaker ")
+    assert fields["tags.tags[0].name"].startswith("label ")
+    assert fields["source.author.type"].startswith("not used ")
+    first = next(name for name in fields if name.endswith("[0].part_type"))
+    assert fields[first].startswith("sign of what nobody said")
+
+
+def test_columns_that_were_guessed_have_their_meanings(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("call_id,speaker,text,channel,is_deleted\n7,a,Hello,phone,no\n7,b,Hi,phone,no\n7,a,Bye,phone,yes\n")
+    fields, text = explained(path)
+    assert "no recipe fits" in text
+    assert [fields[name].split("  ")[0] for name in ("call_id", "speaker", "text", "channel")] == [
+        "dialogue id",
+        "speaker",
+        "text",
+        "metadata of the dialogue",
+    ]
+    assert fields["is_deleted"].startswith("sign of what nobody said")
+
+
+def test_known_exports_are_listed_by_name_and_title():
+    assert len(known_exports().splitlines()) == len(known_recipes()) >= 90
+    assert "intercom " in known_exports()

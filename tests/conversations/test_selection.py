@@ -11,6 +11,7 @@ from conversations.options import Options
 from conversations.reading import read_export
 from conversations.selection import Selection, condition
 from dial2vec.errors import CorpusError
+from tests.conversations.exports import imported
 
 
 @pytest.mark.parametrize(
@@ -49,18 +50,16 @@ def test_a_broken_condition_is_one_sentence():
 
 
 def test_rows_are_dropped_and_counted(tmp_path):
-    path = tmp_path / "e.csv"
-    path.write_text("id,speaker,text,kind\n1,a,one,x\n1,b,two,note\n1,a,three,x\n")
-    result = read_export(path, Options(drop=("kind == note",))).result
+    result = imported(
+        tmp_path, "e.csv", "id,speaker,text,kind\n1,a,one,x\n1,b,two,note\n1,a,three,x\n", drop=("kind == note",)
+    )
     assert [turn.text for turn in result.dialogues[0].turns] == ["one", "three"]
     assert result.left_out == {"dropped": 1}
 
 
 def test_turns_inside_records_are_chosen_too(tmp_path):
     turns = [{"speaker": "a", "text": "one", "public": True}, {"speaker": "b", "text": "two", "public": False}]
-    path = tmp_path / "e.json"
-    path.write_text(json.dumps([{"id": 1, "turns": turns}]))
-    result = read_export(path, Options(where=("public == true",))).result
+    result = imported(tmp_path, "e.json", json.dumps([{"id": 1, "turns": turns}]), where=("public == true",))
     assert [turn.text for turn in result.dialogues[0].turns] == ["one"]
     assert result.left_out == {"dropped": 1}
 
@@ -74,26 +73,33 @@ def test_a_path_reaches_nested_values(tmp_path):
     options = Options(turns="data.items", speaker="from.user.shown", text="body.plain")
     [dialogue] = read_export(path, options).result.dialogues
     assert [(turn.speaker, turn.text) for turn in dialogue.turns] == [("A", "one"), ("B", "two")]
-    lines = tmp_path / "rows.jsonl"
-    lines.write_text("\n".join(json.dumps({"id": 7, **turn}) for turn in turns))
-    [dialogue] = read_export(lines, Options(speaker="from.user.shown", text="body.plain")).result.dialogues
+    [dialogue] = imported(
+        tmp_path,
+        "rows.jsonl",
+        "\n".join(json.dumps({"id": 7, **turn}) for turn in turns),
+        speaker="from.user.shown",
+        text="body.plain",
+    ).dialogues
     assert [turn.speaker for turn in dialogue.turns] == ["A", "B"]
 
 
 def test_a_path_may_flatten_lists(tmp_path):
     parts = [{"lines": [{"who": "A", "text": "one"}]}, {"lines": [{"who": "B", "text": "two"}]}]
-    path = tmp_path / "e.json"
-    path.write_text(json.dumps({"results": parts}))
-    [dialogue] = read_export(path, Options(turns="results[].lines[]", speaker="who")).result.dialogues
+    [dialogue] = imported(
+        tmp_path, "e.json", json.dumps({"results": parts}), turns="results[].lines[]", speaker="who"
+    ).dialogues
     assert [turn.text for turn in dialogue.turns] == ["one", "two"]
 
 
 def test_conditions_on_records_and_on_turns_hold_together(tmp_path):
     turns = [{"speaker": "a", "text": "one", "public": True}, {"speaker": "b", "text": "two", "public": False}]
     tags = [{"tag": "x"}]
-    path = tmp_path / "e.json"
-    path.write_text(json.dumps([{"id": at, "state": at, "turns": turns, "tags": tags} for at in ("open", "closed")]))
-    result = read_export(path, Options(where=("state == closed", "public == true"))).result
+    result = imported(
+        tmp_path,
+        "e.json",
+        json.dumps([{"id": at, "state": at, "turns": turns, "tags": tags} for at in ("open", "closed")]),
+        where=("state == closed", "public == true"),
+    )
     assert [[turn.text for turn in dialogue.turns] for dialogue in result.dialogues] == [["one"]]
     assert result.left_out == {"dropped": 2}
 

@@ -228,3 +228,20 @@ def test_an_object_of_metadata_beside_the_messages_is_the_metadata(tmp_path):
     record = lines({"id": "s1", "model": "m", "metadata": facts, "messages": messages})
     [dialogue] = imported(tmp_path, "m.jsonl", record).dialogues
     assert dialogue.metadata == {"model": "m", "thumbs": "up"}
+
+
+STATES = [{"role": role, "content": text} for role, text in (("user", "Hi"), ("bot", "Yes?"), ("user", "My card"))]
+
+
+def test_the_last_and_longest_state_of_a_dialogue_counts(tmp_path):
+    states = [{"session_id": "s", "messages": STATES[:last]} for last in (1, 3, 2)]
+    result = imported(tmp_path, "e.jsonl", lines(*states, {"session_id": "t", "messages": STATES[:2]}))
+    assert turns_of(result) == {"s": ["user: Hi", "bot: Yes?", "user: My card"], "t": ["user: Hi", "bot: Yes?"]}
+    assert (result.repeated, [item.reason for item in result.quarantine]) == (1, ["the id came before on line 2"])
+
+
+def test_another_dialogue_with_a_known_id_is_quarantined(tmp_path):
+    states = [{"session_id": "s", "messages": turns} for turns in (STATES[:2], STATES[1:])]
+    result = imported(tmp_path, "e.jsonl", lines(*states))
+    assert turns_of(result) == {"s": ["user: Hi", "bot: Yes?"]}
+    assert [item.reason for item in result.quarantine] == ["the id came before on line 1"]

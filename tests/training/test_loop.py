@@ -157,7 +157,7 @@ def test_killed_training_resumes_and_ends_with_the_same_curve_and_weights(tiny_f
     killed = tmp_path / "killed" / "c"
     script = textwrap.dedent(f"""
         import os, signal, sys
-        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+        sys.path.insert(0, {str(Path(__file__).parents[2])!r})
         from dial2vec.training import loop
         from tests.training.test_loop import {name}, run
         from pathlib import Path

@@ -92,7 +92,7 @@ def folder(tiny_folder, tmp_path_factory):
 @pytest.mark.services("torch")
 def test_two_processes_have_the_losses_and_end_with_the_weights_of_one(folder, tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     subprocess.run(
         [*command, __file__, folder, str(tmp_path / "two")], check=True, capture_output=True, env=environment
     )

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from conversations.by_recipe.expressions import of_column
+from conversations.by_recipe.expressions import Finder, of_column
 from conversations.guessing.columns import ITSELF, Columns
+from conversations.guessing.evidence import Values, changes, rows_by
+from conversations.guessing.names import by_name, columns_in
+from conversations.values.cells import as_name
 
 
 def drafted(columns: Columns, *, steps: Sequence[str] = (), paths: Collection[str] = ()) -> dict[str, Any]:
@@ -62,3 +65,30 @@ def _marks(columns: Columns) -> dict[str, Any]:
     rules = columns.not_speech
     marks = {"columns": list(rules.columns), "speakers": dict(rules.speakers), "inner": rules.inner}
     return {key: value for key, value in marks.items() if value}
+
+
+def further_columns(sample: Values, columns: Columns) -> tuple[str, ...]:
+    """Return the columns that become metadata: plain values that are the same in all rows of a dialogue.
+
+    :param sample: First rows or records.
+    """
+    used = {*columns.meanings, *columns.not_speech.columns, columns.turns}
+    # A text beside the turns repeats or sums them up.
+    names = [name for name in columns_in(sample) if name not in used and not by_name("text", [name])]
+    plain = [name for name in names if _is_plain([values.get(name) for values in sample])]
+    if columns.turns:
+        return tuple(plain)
+    groups = _groups(sample, columns)
+    return tuple(name for name in plain if not changes(groups, name))
+
+
+def _is_plain(values: list[Any]) -> bool:
+    filled = [value for value in values if value not in (None, "")]
+    return bool(filled) and all(isinstance(value, str | int | float | bool) for value in filled)
+
+
+def _groups(sample: Values, columns: Columns) -> Sequence[Values]:
+    if own := drafted(columns).get("id"):
+        find = Finder(own).find
+        return rows_by(sample, lambda values: as_name(find(values)))
+    return [[values] for values in sample] if columns.answer and not columns.alternating else [sample]

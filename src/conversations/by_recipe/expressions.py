@@ -32,11 +32,6 @@ def of_column(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else json.dumps(name, ensure_ascii=False)
 
 
-def is_column(text: str) -> bool:
-    """Return whether an expression is the name of a column and nothing else, which never fails."""
-    return jmespath.compile(text).parsed["type"] == "field"
-
-
 def is_false(value: Any) -> bool:
     """Return whether a value counts as missing; 0 does not."""
     return value is None or value is False or (isinstance(value, str | list | dict) and not value)
@@ -52,8 +47,9 @@ class Finder:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        find = compiled(text)
-        self.find = find if is_column(text) else _careful(find)
+        parsed = jmespath.compile(text).parsed
+        # The name of a column and nothing else never fails.
+        self.find = _function(parsed) if parsed["type"] == "field" else _careful(_function(parsed))
 
     def __call__(self, value: Any) -> Any:
         """Return what the expression finds in a value; None if it finds nothing."""

@@ -283,7 +283,9 @@ def recipe_from_keys(content: dict[str, Any], name: str, *, where: str) -> Recip
                 f"{where}: unknown key {key!r}.{did_you_mean(str(key), known)} Expected: {', '.join(known)}."
             )
     try:
-        recipe = Recipe(name=name, **{key: COMPILED.get(key, _unchanged)(value) for key, value in content.items()})
+        recipe = Recipe(
+            name=name, **{key: COMPILED.get(key, lambda value: value)(value) for key, value in content.items()}
+        )
     except (TypeError, AttributeError, JMESPathError, re.error) as error:
         raise CorpusError(f"{where}: {' '.join(str(error).split())}. Mend the recipe (docs/recipes.md).") from error
     return _checked(recipe, where)
@@ -291,9 +293,10 @@ def recipe_from_keys(content: dict[str, Any], name: str, *, where: str) -> Recip
 
 def _checked(recipe: Recipe, where: str) -> Recipe:
     named = recipe.text and (recipe.speaker or recipe.alternate)
-    missing = "" if recipe.lines or named else "speaker and text, or lines"
-    if missing:
-        raise CorpusError(f"{where}: the recipe has no {missing}. Add what is missing (docs/recipes.md).")
+    if not (recipe.lines or named):
+        raise CorpusError(
+            f"{where}: the recipe has no speaker and text, or lines. Add what is missing (docs/recipes.md)."
+        )
     if wrong := {kind for kind, _ in recipe.not_speech + recipe.notices} - set(KINDS):
         raise CorpusError(f"{where}: unknown kind {min(wrong)!r} in not_speech; expected {', '.join(KINDS)}.")
     for step in recipe.reshape:
@@ -342,14 +345,11 @@ COMPILED: dict[str, Callable[[Any], Any]] = {
         lambda text: Finder(str(text)),
     ),
     "labels": lambda texts: _labels(texts),
-    "versions": lambda texts: tuple(map(Finder, texts)),
+    **dict.fromkeys(("has", "versions"), lambda texts: tuple(map(Finder, texts))),
+    **dict.fromkeys(("decode", "reshape", "side_files"), tuple),
     "marks": lambda given: marks(**given),
-    "has": lambda texts: tuple(map(Finder, texts)),
-    "decode": tuple,
-    "reshape": tuple,
     "branch": lambda named: Branch(**_finders(named)),
     "metadata": _finders,
-    "side_files": tuple,
     "replace": lambda texts: tuple((re.compile(text, re.MULTILINE), str(by)) for text, by in texts.items()),
     "notices": _notices,
     "alternate": lambda names: Finder(names) if isinstance(names, str) else tuple(map(str, names)),
@@ -359,10 +359,6 @@ COMPILED: dict[str, Callable[[Any], Any]] = {
     "lines": lambda patterns: Lines(**{name: _pattern(name, item) for name, item in patterns.items()}),
     "examples": _examples,
 }
-
-
-def _unchanged(value: Any) -> Any:
-    return value
 
 
 def _listed(value: Any) -> list[Any]:

@@ -10,9 +10,9 @@ from textwrap import dedent
 from typing import Any
 
 from conversations.by_recipe.recipe import Lines, Recipe
+from conversations.formats.around_turns import timed_lines
 from conversations.formats.plain_text import is_name
 from conversations.formats.records import Record
-from conversations.formats.stamps import timed_lines
 from conversations.guessing.naming import without_separators
 from conversations.values.times import ClockReading, first_date, reading_of
 

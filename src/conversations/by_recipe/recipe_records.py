@@ -18,9 +18,6 @@ from conversations.guessing.names import by_name
 from conversations.guessing.turns import closing_turns
 from conversations.values.cells import as_labels, as_name, as_turn_list, cell_text
 
-# Keys of the plain records.
-ID, SPEAKER, TEXT, TIME, LABELS, TURNS = "id", "speaker", "text", "time", "labels", "turns"
-DATE, METADATA, FIRST, LAST, KIND, VERSION = "date", "metadata", "first", "last", "kind", "version"
 # Keys of a recipe whose expressions use columns up: these are no metadata.
 USING = ("id", "turns", "speaker", "text", "time", "date", "skip", "people")
 PLAIN = (str, int, float, bool)
@@ -93,7 +90,7 @@ class RecordReader:
         first = list(islice(records, 2))
         for number, record in enumerate(chain(first, records), start=1):
             if record.problem:
-                yield record._replace(values={ID: self._id(record.values, "") if self.recipe.id else self._name})
+                yield record._replace(values={"id": self._id(record.values, "") if self.recipe.id else self._name})
                 continue
             values = self.recipe.decoded(record.values)
             if self.recipe.skip and _is_true(self.recipe.skip(values)):
@@ -103,13 +100,13 @@ class RecordReader:
             plain = self._plain(values, f"{self._name}-{number}" if numbered else self._name)
             if self.recipe.parts:
                 if self.recipe.parts != "new":
-                    filled = sum(bool(turn[TEXT]) for turn in plain[TURNS])
-                    plain[TURNS] = self._new(plain)
-                    self.repeated += filled - len(plain[TURNS])
-                shared = {key: value for key, value in plain.items() if key != TURNS}
-                times = {TIME: plain[DATE]}
+                    filled = sum(bool(turn["text"]) for turn in plain["turns"])
+                    plain["turns"] = self._new(plain)
+                    self.repeated += filled - len(plain["turns"])
+                shared = {key: value for key, value in plain.items() if key != "turns"}
+                times = {"time": plain["date"]}
                 yield from (
-                    record._replace(values=shared | turn | ({} if turn[TIME] else times)) for turn in plain[TURNS]
+                    record._replace(values=shared | turn | ({} if turn["time"] else times)) for turn in plain["turns"]
                 )
             elif plain:
                 yield Record(record.line, plain)
@@ -149,7 +146,7 @@ class RecordReader:
                 path[name] = None
             root = next(reversed(path))
             parents |= dict.fromkeys(path, root) | {root: ""}
-            yield record._replace(values=record.values | {ID: root})
+            yield record._replace(values=record.values | {"id": root})
 
     def _trees(self, records: Iterable[Record], named: Finder) -> Iterator[Record]:
         """Yield one record per tree, with all its messages."""
@@ -160,22 +157,22 @@ class RecordReader:
                 continue
             values = self.recipe.decoded(record.values)
             key = as_name(named(values)) or f"{self._name}-{number}"
-            trees.setdefault(key, Record(record.line, values | {TURNS: []})).values[TURNS].append(values)
+            trees.setdefault(key, Record(record.line, values | {"turns": []})).values["turns"].append(values)
         yield from trees.values()
 
     def _new(self, plain: dict[str, Any]) -> list[dict[str, Any]]:
         """Return the turns of a part that no other part had: programs that log each answer repeat the history."""
-        turns = [turn for turn in plain[TURNS] if turn[TEXT]]
-        texts = [(turn[SPEAKER], turn[TEXT]) for turn in turns]
-        date, before = self._read.get(plain[ID], ("", []))
+        turns = [turn for turn in plain["turns"] if turn["text"]]
+        texts = [(turn["speaker"], turn["text"]) for turn in turns]
+        date, before = self._read.get(plain["id"], ("", []))
         if before and texts[: len(before)] == before:
             turns = turns[len(before) :]
-        elif before and before[: len(texts)] == texts and plain[DATE] <= date:
+        elif before and before[: len(texts)] == texts and plain["date"] <= date:
             # The newest part comes first.
             return []
         else:
             texts = before + texts
-        self._read[plain[ID]] = (plain[DATE] or date, texts)
+        self._read[plain["id"]] = (plain["date"] or date, texts)
         return turns
 
     def _plain(self, values: dict[str, Any], name: str) -> dict[str, Any]:
@@ -186,15 +183,15 @@ class RecordReader:
         recipe = self.recipe
         plain: dict[str, Any] = {}
         if recipe.labels:
-            plain[LABELS] = [label for find, more in recipe.labels for label in as_labels(find(values), several=more)]
+            plain["labels"] = [label for find, more in recipe.labels for label in as_labels(find(values), several=more)]
         if metadata := self._metadata(values):
-            plain[METADATA] = metadata
+            plain["metadata"] = metadata
         if recipe.turns or self._has_trees:
             return plain | self._dialogue(values, name)
         if recipe.id:
-            plain[ID] = self._id(values, self._name)
+            plain["id"] = self._id(values, self._name)
         if recipe.versions:
-            plain[VERSION] = tuple(as_name(find(values)) for find in recipe.versions)
+            plain["version"] = tuple(as_name(find(values)) for find in recipe.versions)
         turn = self._turn(values)
         if not turn:
             return {}
@@ -204,30 +201,33 @@ class RecordReader:
     def _dialogue(self, values: dict[str, Any], name: str) -> dict[str, Any]:
         """Return id, turns and date of a record that holds a dialogue."""
         recipe = self.recipe
-        plain: dict[str, Any] = {ID: self._id(values, name), DATE: as_name(recipe.date(values)) if recipe.date else ""}
+        plain: dict[str, Any] = {
+            "id": self._id(values, name),
+            "date": as_name(recipe.date(values)) if recipe.date else "",
+        }
         if recipe.first and isinstance(first := recipe.first(values), dict):
-            plain[FIRST] = self._turns(values, [first])
+            plain["first"] = self._turns(values, [first])
         if recipe.last and (last := self._last(recipe.last(values))):
-            plain[LAST] = last
-        turns = self._turns(values, recipe.turns(values) if recipe.turns else values[TURNS])
+            plain["last"] = last
+        turns = self._turns(values, recipe.turns(values) if recipe.turns else values["turns"])
         if not isinstance(turns, list):
-            return plain | {TURNS: turns}
+            return plain | {"turns": turns}
         if recipe.people:
             pairs = [pair for pair in _elements(recipe.people(values)) if isinstance(pair, list) and len(pair) == 2]
             names = {as_name(value): name for value, shown in pairs if (name := as_name(shown))}
-            turns = [turn | {SPEAKER: names.get(turn[SPEAKER], turn[SPEAKER])} for turn in turns]
+            turns = [turn | {"speaker": names.get(turn["speaker"], turn["speaker"])} for turn in turns]
         if recipe.join is not None:
             turns = _joined(turns, recipe.join)
         if not sorts(recipe):
             # Turns that keep their order still tell when the dialogue began.
-            plain[DATE] = as_name(next((turn[TIME] for turn in turns if turn[TIME]), None)) or plain[DATE]
-        return plain | {TURNS: turns}
+            plain["date"] = as_name(next((turn["time"] for turn in turns if turn["time"]), None)) or plain["date"]
+        return plain | {"turns": turns}
 
     def _metadata(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the further plain values of a record, by key, and those of an object `metadata` in it."""
         if (named := self.recipe.metadata) is not None:
             return {key: value for key, finder in named.items() if _is_plain(value := finder.find(values))}
-        packed = values.get(METADATA)
+        packed = values.get("metadata")
         every = (packed if isinstance(packed, dict) else {}) | values
         return {key: value for key, value in every.items() if key not in self._used and _is_plain(value)}
 
@@ -248,7 +248,7 @@ class RecordReader:
         """Return the turns of an answer that follows the list of turns: an object, a list, or a text."""
         turns = closing_turns(value)
         if isinstance(value, str) and not turns:
-            return [{SPEAKER: "assistant", TEXT: value, TIME: ""}] if value.strip() else []
+            return [{"speaker": "assistant", "text": value, "time": ""}] if value.strip() else []
         return [plain for turn in turns if (plain := self._turn(turn))]
 
     def _turns(self, values: dict[str, Any], value: Any) -> Any:
@@ -272,14 +272,14 @@ class RecordReader:
         alternate = self.recipe.alternate
         names = (alternate(values) or ()) if isinstance(alternate, Finder) else alternate
         for number, turn in enumerate(turns if names else ()):
-            turn[SPEAKER] = turn[SPEAKER] or as_name(names[number % len(names)])
+            turn["speaker"] = turn["speaker"] or as_name(names[number % len(names)])
         return turns
 
     def _lines(self, text: str) -> list[dict[str, Any]]:
         """Return the turns of a cell that holds a dialogue in lines."""
         reader = LineReader(self.recipe, name="", keep=self._keep)
         text = without_html(text) if self.recipe.html else text
-        turns = [turn for record in reader.read(text) for turn in record.values[TURNS]]
+        turns = [turn for record in reader.read(text) for turn in record.values["turns"]]
         self.left_out.update(reader.left_out)
         return turns
 
@@ -306,9 +306,9 @@ class RecordReader:
         time = as_name(recipe.time.find(element)) if recipe.time else ""
         if recipe.day:
             time = f"{as_name(recipe.day(element))} {time}".strip()
-        turn = {SPEAKER: speaker, TEXT: text, TIME: time}
+        turn = {"speaker": speaker, "text": text, "time": time}
         if self._marks and (kind := self._marks.kind(element, speaker, "")):
-            turn[KIND] = kind
+            turn["kind"] = kind
         return turn
 
     def _along(self, elements: list[Any], answers: Finder) -> list[Any]:
@@ -363,8 +363,8 @@ def _joined(turns: list[dict[str, Any]], between: str) -> list[dict[str, Any]]:
     """Join consecutive pieces of one speaker; a piece without a speaker, such as a comma, belongs to the one before."""
     whole: list[dict[str, Any]] = []
     for turn in turns:
-        if whole and turn[SPEAKER] in (whole[-1][SPEAKER], ""):
-            whole[-1][TEXT] += between + turn[TEXT] if turn[TEXT] else ""
+        if whole and turn["speaker"] in (whole[-1]["speaker"], ""):
+            whole[-1]["text"] += between + turn["text"] if turn["text"] else ""
         else:
             whole.append(dict(turn))
     return whole

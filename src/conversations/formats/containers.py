@@ -10,26 +10,17 @@ import re
 import shutil
 import sqlite3
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 from conversations.errors import CorpusError
-from conversations.formats.archives import (
-    DAMAGE,
-    MIB,
-    Member,
-    open_tar,
-    place_within,
-    require_bounds,
-    zip_members,
-)
+from conversations.formats.archives import DAMAGE, MIB, Member, open_tar, place_within, require_bounds, zip_members
 from conversations.formats.encodings import open_bytes
 from conversations.formats.formats import CONTAINERS, ENDINGS, ending
 
@@ -40,23 +31,16 @@ WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
 class Unpacking:
-    """Unpacks containers into a temporary folder, which is removed at the end.
+    """Unpacks containers into a temporary folder.
 
+    :param folder: Temporary folder.
     :param table: Sheet of a workbook, or table of a database, to read; None reads all sheets, and the only table.
     """
 
-    def __init__(self, *, table: str | None = None) -> None:
+    def __init__(self, folder: Path, *, table: str | None = None) -> None:
+        self._folder = folder
         self._table = table
         self._shown: dict[str, str] = {}
-
-    def __enter__(self) -> Unpacking:
-        self._folder = TemporaryDirectory(prefix="dial2vec-import-")
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._folder.cleanup()
 
     def shown(self, text: str) -> str:
         """Return a text in which a path of the temporary folder is the container's: `chat.zip/chat.txt`."""
@@ -75,7 +59,7 @@ class Unpacking:
                 raise CorpusError(f"{path} has no tables (--table); expected a workbook or a database. Leave it out.")
             return path
         # No name of a folder begins with that of another one.
-        folder = Path(self._folder.name) / f"{len(self._shown):06}"
+        folder = self._folder / f"{len(self._shown):06}"
         folder.mkdir()
         self._shown[str(folder)] = self.shown(str(path))
         unpack(path, folder, self._table)
@@ -191,14 +175,10 @@ def _unpack_database(path: Path, folder: Path, table: str | None) -> None:
                 )
             [name] = _chosen(path, names, table)
             cursor = database.execute('SELECT * FROM "{}"'.format(name.replace('"', '""')))
-            _write_csv(folder / f"{_file_name(name)}.csv", _with_header(cursor))
+            header = [column[0] for column in cursor.description]
+            _write_csv(folder / f"{_file_name(name)}.csv", chain([header], cursor))
     except sqlite3.Error as error:
         raise CorpusError(f"{path} is a database that cannot be read ({error}). Export its table as CSV.") from error
-
-
-def _with_header(cursor: sqlite3.Cursor) -> Iterator[Iterable[Any]]:
-    yield [column[0] for column in cursor.description]
-    yield from cursor
 
 
 def _chosen(path: Path, names: list[str], table: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Text from bytes: gzip, byte order marks, and a guess at the encoding of a file that is not UTF-8."""
+"""Text from bytes: gzip, byte order marks, and a guess at the code page of a file that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import codecs
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,10 +13,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from conversations.errors import CorpusError
-from conversations.formats.right_to_left import right_to_left_page
-from conversations.formats.western import PAGES, fit_of, western_page
+from conversations.files import reading_errors
+from conversations.vocabulary import word_lists
 
 BLOCK = 1 << 20
+EXPORT = "an export to import"
 SAMPLE = 1 << 18
 # Longer marks first: the mark of UTF-32 begins with the mark of UTF-16.
 MARKS = (
@@ -32,6 +32,25 @@ ESCAPED = re.compile("[\udc80-\udcff]")
 PLAUSIBLE = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp932", "gb18030", "big5", "euc_kr", "koi8_r"]
 # Japanese kana, which have the same bytes in EUC-JP and in the Chinese code page; Chinese texts have none.
 KANA = re.compile("[\u3041-\u30fa]")
+# The most common one first; it counts if others fit no better.
+PAGES = ("cp1252", "cp1250", "cp1254", "mac_roman")
+# The letters beyond ASCII of each language.
+LANGUAGES = tuple(word_lists("letters").values())
+SIGNS = "“”‘’„‚–—…€£§°«»¿¡•™©®\u00a0´½¼¾²³·†×÷±¢¥µ‹›"
+# Signs that stand between letters: "l’été".
+INSIDE = "’·\u00a0-–—"
+# Letters of Hebrew with signs beside them; the five final letters stand at the ends of words.
+HEBREW = re.compile(rb"[\xe0-\xfa]")
+OTHER_THAN_HEBREW = re.compile(rb"[\x80-\x84\x8a-\x90\x9a\x9c-\x9f\xbc-\xdf\xfb\xfc\xff]")
+FINAL = re.compile(rb"[\xea\xed\xef\xf3\xf5](?=[\xe0-\xfa])")
+AT_END = re.compile(rb"[\xea\xed\xef\xf3\xf5](?![\xe0-\xfa])")
+# Letters of Arabic and Persian; between them the page has letters of French, which Cyrillic and Greek need.
+ARABIC = re.compile(rb"[\x81\x8d\x8e\x90\x98\xaa\xc0-\xd6\xd8-\xdf\xe1\xe3-\xe6\xec\xed]")
+OTHER_THAN_ARABIC = re.compile(rb"[\x83\x88\x8c\x9c\xd7\xe0\xe2\xe7-\xeb\xee\xef\xf4\xf9\xfb\xfc]")
+SMALL = re.compile(rb"[\xe1\xe3-\xe6\xec\xed]")
+ALEF, LAM = b"\xc7", b"\xe1"
+# Least number of letters by which a page is told.
+LEAST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +77,8 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 
     :raises CorpusError: if it is missing, unreadable or incomplete, also while it is being read.
     """
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
-            yield handle  # type: ignore[misc]
-    except FileNotFoundError as error:
-        raise CorpusError(f"{path} does not exist; expected an export to import. Check the path.") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+    with reading_errors(path, EXPORT), gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
+        yield handle  # type: ignore[misc]
 
 
 @contextmanager
@@ -193,3 +205,41 @@ def _guess(sample: bytes) -> str:
     if best.encoding == "gb18030" and 4 * len(KANA.findall(text)) > len(text) - len(text.encode("ascii", "ignore")):
         return "euc_jp"
     return best.encoding
+
+
+def western_page(sample: bytes) -> str:
+    """Return the code page in which most characters beyond ASCII are letters of one language, or signs."""
+    return max(PAGES, key=lambda page: fit_of(sample, page))
+
+
+def fit_of(sample: bytes, page: str) -> float:
+    """Return the share of the characters beyond ASCII that the language that fits best has, and signs between words."""
+    text = sample.decode(page, "replace")
+    marks = [at for at, sign in enumerate(text) if not sign.isascii()]
+    letters = [text[at] for at in marks if text[at] not in SIGNS and _is_letter(text, at)]
+    signs = sum(text[at] in SIGNS and not _is_inside(text, at) for at in marks)
+    known = max(sum(letter.lower() in language for letter in letters) for language in LANGUAGES)
+    return (known + signs) / max(len(marks), 1)
+
+
+def _is_letter(text: str, at: int) -> bool:
+    """Return whether a letter is no capital after a small one."""
+    return not (text[at].isupper() and text[at - 1 : at].islower())
+
+
+def _is_inside(text: str, at: int) -> bool:
+    """Return whether a sign stands between two letters, where few signs do."""
+    return text[at] not in INSIDE and text[at - 1 : at].isalpha() and text[at + 1 : at + 2].isalpha()
+
+
+def right_to_left_page(sample: bytes) -> str:
+    """Return the code page of Hebrew or Arabic in which a sample is written; "" for other scripts."""
+    letters = HEBREW.findall(sample)
+    if len(letters) >= LEAST and not OTHER_THAN_HEBREW.search(sample) and AT_END.search(sample):
+        inside = len(FINAL.findall(sample))
+        if 20 * inside <= len(letters):
+            return "cp1255"
+    letters = ARABIC.findall(sample)
+    if len(letters) >= LEAST and not OTHER_THAN_ARABIC.search(sample) and ALEF in sample and LAM in sample:
+        return "cp1256" if 6 * len(SMALL.findall(sample)) >= len(letters) else ""
+    return ""

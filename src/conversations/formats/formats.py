@@ -13,12 +13,11 @@ from conversations.by_recipe.recognising import recipe_of_lines
 from conversations.errors import CorpusError
 from conversations.formats.captions import ARROW
 from conversations.formats.encodings import Encoding, open_bytes, open_text
-from conversations.formats.logs import has_named_values
+from conversations.formats.logs import has_named_values, has_vertical_rows
 from conversations.formats.plain_text import is_script
 from conversations.formats.records import BY_ID, below_ids, each_of, lists_in
 from conversations.formats.table_parts import has_ruled_table
 from conversations.formats.tables import DELIMITERS
-from conversations.formats.vertical import has_vertical_rows
 from conversations.guessing.names import NAMES, by_name, columns_in, known_names, plain
 from conversations.guessing.turns import holds_texts, inner_turns, is_turn, names_speaker
 from conversations.options import Options

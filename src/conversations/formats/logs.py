@@ -1,4 +1,4 @@
-"""Logs of programs with named values in each line: `ts=10:05 role=user msg="Hello"`."""
+"""Rows as programs print them: named values in each line, `role=user msg="Hello"`, or a line per column."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from conversations.guessing.names import by_name, columns_in, known_names
 VALUE = re.compile(r'(?<!\S)([^\W\d][\w.]{0,40})=("(?:[^"\\]|\\.)*"|[^\s"]*)(?!\S)')
 # What may stand before the first value: the time and the level.
 ABOVE = re.compile(r"^\W{0,2}(\d[\dT:., Z+-]{7,40}?)[\]\s]")
+# "*** 1. row ***" with more stars, "-[ RECORD 1 ]---"
+ROW = re.compile(r"\*{9,}\s\d+\.\srow\s\*{9,}|-\[\sRECORD\s\d+\s\][-+]*")
+BAR = re.compile(r"[:|]")
+FOOTER = re.compile(r"\(?\d+ rows?(?: in set.*|\))?")
 
 
 def has_named_values(lines: Sequence[str]) -> bool:
@@ -46,3 +50,28 @@ def _bare(value: str) -> str:
         return str(json.loads(value))
     except ValueError:
         return value[1:-1]
+
+
+def has_vertical_rows(lines: Sequence[str]) -> bool:
+    """Return whether the first line that is not blank is the one above a row."""
+    return any(ROW.fullmatch(line.strip()) for line in [line for line in lines if line.strip()][:1])
+
+
+def read_vertical(path: Path, encoding: Encoding) -> Iterator[Record]:
+    """Yield the rows of a file; a line without a bar in its place goes on with the cell above."""
+    bar: int | None = None
+    line, cells = 0, dict[str, str]()
+    with open_text(path, encoding) as text:
+        for number, raw in enumerate(text, start=1):
+            bare = raw.rstrip("\r\n")
+            if ROW.fullmatch(bare.strip()):
+                yield from [Record(line, cells)] if cells else []
+                line, cells = number, {}
+                continue
+            if bar is None and (match := BAR.search(bare)):
+                bar = match.start()
+            if bar is not None and BAR.match(bare, bar):
+                cells[bare[:bar].strip()] = bare[bar + 1 :].strip()
+            elif cells and bare.strip() and not FOOTER.fullmatch(bare.strip()):
+                cells[next(reversed(cells))] += "\n" + bare
+    yield from [Record(line, cells)] if cells else []

@@ -1,11 +1,14 @@
-"""HTML in texts, and texts that were encoded twice."""
+"""What is not speech in texts: HTML, mails that they quote, and traces of a second encoding."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
+
+from conversations.formats.records import Record, changed
 
 BLOCK = "p|div|li|ul|ol|tr|table|blockquote|pre|h[1-6]"
 INLINE = "span|b|i|u|s|em|strong|a|font|code|td|th|tbody|thead|small|sub|sup|at|attachment"
@@ -24,6 +27,30 @@ ENTITY = re.compile(r"&(?:amp|lt|gt|quot|nbsp|#39|#x27);")
 LINES = re.compile(r"[ \t]*\n\s*")
 # Exports nest texts a few levels deep; a value of thousands of levels must not break the reader.
 DEPTH = 20
+# "Agent: Hello\\nCustomer: Hi" in a cell: programs write a line break as two characters.
+ESCAPED = re.compile(r"\\n\W{0,3}\w[^\\:\n]{0,40}:")
+ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n")
+# "On Tue, Mar 5, 2024 at 10:00 Ana Lee <ana@shop.example> wrote:", also over two lines.
+WROTE = "wrote|schrieb|écrit|escribió|scritto|schreef|escreveu|skrev|napisała?"
+INTRODUCTION = re.compile(
+    rf"^[ \t>]*(?:On|Am|Le|El|Il|Op|Em|Den|På|Dnia|W dniu)\b(?=[^\n]*\d)[^\n]{{5,200}}?(?:\n[^\n]{{0,100}}?)?"
+    rf"\b(?:{WROTE})\b[^\n]{{0,80}}:[ \t]*$",
+    re.MULTILINE,
+)
+# What Outlook puts above: a rule with words, or the head of the quoted mail, each in the language of its user.
+RULE = re.compile(
+    r"^[ \t]*-{3,}[ \t]*(?:Original Message|Original-Nachricht|Ursprüngliche Nachricht|Message d['’]origine|"
+    r"Mensaje original|Messaggio originale|Oorspronkelijk bericht|Mensagem original)[ \t]*-{3,}[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+HEAD = re.compile(
+    r"^(?:_{5,}\s*\n)?\**(?:From|Von|De|Da|Van)\s?:\**[^\n]{1,200}\n"
+    r"\**(?:Sent|Date|Gesendet|Datum|Envoyé|Enviado(?: el)?|Inviato|Verzonden|Enviada em)\s?:\**[^\n]{1,100}\n"
+    r"\**(?:To|An|À|Para|A|Aan)\s?:\**[^\n]{1,500}\n"
+    r"(?:\**(?:Cc|Kopie|Copia)\s?:\**[^\n]{1,500}\n)?"
+    r"\**(?:Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp|Assunto)\s?:",
+    re.MULTILINE,
+)
 
 
 def is_html(text: str) -> bool:
@@ -89,3 +116,56 @@ def _mended(text: str) -> str | None:
         return text.encode("latin-1").decode("utf-8")
     except UnicodeError:
         return None
+
+
+def repaired(records: Iterator[Record], *, first: int) -> tuple[list[Record], Iterator[Record], tuple[str, ...]]:
+    """Return the first records and the others, repaired, and sentences for the summary.
+
+    Texts are decoded a second time if all were encoded twice, and so are line breaks written as two characters.
+
+    :param first: Number of first records, which tell what is to be repaired.
+    """
+    sample, notes = list(islice(records, first)), tuple[str, ...]()
+    answers = {is_twice_encoded(record.values) for record in sample if not record.problem} - {None}
+    if answers == {True}:
+        sample, records = list(changed(sample, mended)), changed(records, mended)
+        notes += ("its texts were encoded twice, as in `MÃ¼ller`; they are decoded once more",)
+    if columns := _escaped_columns([record.values for record in sample if not record.problem]):
+
+        def with_breaks(values: dict[str, Any]) -> dict[str, Any]:
+            texts = ((name, values.get(name)) for name in columns)
+            return values | {name: ESCAPED_BREAK.sub("\n", text) for name, text in texts if isinstance(text, str)}
+
+        sample, records = list(changed(sample, with_breaks)), changed(records, with_breaks)
+        notes += ("line breaks were written as \\n in " + ", ".join(map(repr, columns)),)
+    return sample, records, notes
+
+
+def _escaped_columns(sample: Sequence[dict[str, object]]) -> tuple[str, ...]:
+    """Return the columns in which most texts hold lines with speakers, and no text has a line break."""
+    names = dict.fromkeys(chain.from_iterable(sample))
+    texts = {name: [text for values in sample if isinstance(text := values.get(name), str) and text] for name in names}
+    return tuple(
+        name
+        for name, cells in texts.items()
+        if 2 * sum(bool(ESCAPED.search(text)) for text in cells) > len(cells)
+        and not any("\n" in t for t in cells)
+        and not any(text.lstrip()[:1] in ("[", "{") and text.rstrip()[-1:] in ("]", "}") for text in cells)
+    )
+
+
+def without_quoted(text: str, *, marked: bool = True) -> str:
+    """Return a text without the mail that it quotes at its end; as it is if it has no words of its own.
+
+    :param marked: True if each line of a mail that "Ana wrote:" introduces has to begin with ">"; in HTML none does.
+    """
+    if "\n" not in text:
+        return text
+    ends = [match.start() for pattern in (RULE, HEAD) if (match := pattern.search(text))]
+    for match in INTRODUCTION.finditer(text):
+        below = text[match.end() :].split("\n")
+        if any(map(str.strip, below)) and (not marked or all(line.lstrip()[:1] in ("", ">") for line in below)):
+            ends.append(match.start())
+            break
+    own = text[: min(ends)].rstrip() if ends else text
+    return own if own.strip() else text

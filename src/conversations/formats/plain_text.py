@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 from conversations.dialogue import Turn
-from conversations.formats.around_turns import bare_lines, bare_of_status, days_between, fields_above, is_remark
-from conversations.formats.encodings import Encoding, is_damaged, open_text
-from conversations.formats.markup import is_html, plain_lines, without_html
-from conversations.formats.partings import IN_BRACKETS, parted
-from conversations.formats.stamps import (
+from conversations.formats.around_turns import (
     CLOCK,
     CLOCK_REST,
     DATE,
     EXACT,
     MOMENT,
     PREFIX,
+    TIME,
     Pair,
+    bare_lines,
+    bare_of_status,
+    days_between,
+    fields_above,
+    is_remark,
     stamp_form,
     timed_lines,
 )
-from conversations.formats.turn_times import time_in, turn_order
+from conversations.formats.encodings import Encoding, is_damaged, open_text
+from conversations.formats.markup import is_html, plain_lines, without_html
+from conversations.formats.partings import IN_BRACKETS, parted
+from conversations.guessing.names import is_role
 from conversations.guessing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from conversations.guessing.plausibility import doubt_of_script
-from conversations.guessing.roles import is_role
-from conversations.values.times import ClockReading
+from conversations.values.times import ClockReading, has_date, order
 
 # "Anna Smith  0:03", and her text on the lines below.
 HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+{MOMENT}(?:\s?(?:[-–—]|-+>|to)\s?{CLOCK})?[\])]?$")
@@ -57,6 +61,9 @@ PAGE = r"(?:Page|Seite|P[áa]g(?:ina|\.)?|Strona|Sid[ea])\s\d+\s?(?:of|von|sur|d
 FRAMED = r"([-=*_])\1{2,}\s.{1,80}\s\1{3,}$"
 NO_SPEECH = re.compile(rf"{NOTICE.pattern}|^(?:{FOOTER}|{PAGE}|{FRAMED})")
 DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+STAMPED = re.compile(TIME)
+# Largest number by which clocks fall where two people speak at once.
+OVERLAP = 10
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
@@ -309,3 +316,36 @@ def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
         # Between two lines that part dialogues nothing may stand.
         if script.turns or script.unused or script.name or script.problem:
             yield script
+
+
+def time_in(line: str, text: str) -> str:
+    """Return the time in a line before its text, or in the line of a name; "" without one."""
+    head = line[: -len(text)] if text and line.endswith(text) else line
+    return match[0].strip().rstrip(",") if (match := STAMPED.search(head)) else ""
+
+
+def turn_order(times: Sequence[str], speakers: Sequence[str], reading: ClockReading) -> list[int]:
+    """Return the indices of turns in the order of their times.
+
+    Turns keep their order if a time is missing. Clocks without a date sort turns only if all of a speaker stand
+    together, as in transcripts of two channels, or if speakers overlap: otherwise another day may have begun.
+    """
+    unchanged = list(range(len(times)))
+    sequence = unchanged[::-1] if reading.newest_first else unchanged
+    known = [reading.seconds(times[at]) if times[at] else None for at in sequence]
+    values = [value for value in known if value is not None]
+    if len(values) < len(known):
+        return unchanged
+    falls = [before - after for before, after in pairwise(values) if after < before]
+    dated = all(map(has_date, times))
+    if falls and not dated and max(falls) > OVERLAP and not _in_channels(values, [speakers[at] for at in sequence]):
+        return sequence
+    return [sequence[at] for at in order([times[at] for at in sequence], reading) or range(len(sequence))]
+
+
+def _in_channels(values: Sequence[float], speakers: Sequence[str]) -> bool:
+    """Return whether all turns of each speaker stand together, and their times rise."""
+    blocks = sum(before != after for before, after in pairwise(speakers)) + 1
+    turns = pairwise(zip(values, speakers, strict=True))
+    rises = all(before[0] <= after[0] for before, after in turns if before[1] == after[1])
+    return rises and 1 < blocks == len(set(speakers)) < len(speakers)

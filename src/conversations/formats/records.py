@@ -9,13 +9,14 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from conversations.errors import CorpusError
 from conversations.formats.encodings import Encoding, is_damaged, open_text
+from conversations.guessing.names import known_names
 
 BLOCK = 1 << 20
 SPACE = re.compile(r"[ \t\r\n\ufeff]*")
@@ -26,6 +27,7 @@ EACH = ("**",)
 DEPTH = 4
 # Number of first items of a list by which its content is recognised.
 SHOWN = 30
+Row = dict[str, Any]
 
 
 class Record(NamedTuple):
@@ -39,6 +41,11 @@ class Record(NamedTuple):
     line: int
     values: dict[str, Any]
     problem: str = ""
+
+
+def changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
+    """Return records with changed values."""
+    return (record._replace(values=change(record.values)) for record in records)
 
 
 def read_json_lines(path: Path, encoding: Encoding) -> Iterator[Record]:
@@ -281,3 +288,53 @@ def _lists_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
     elif isinstance(value, dict) and len(keys) < DEPTH:
         for key, inner in value.items():
             yield from _lists_in(inner, (*keys, key))
+
+
+def rows_below_names(value: Any) -> list[Row] | None:
+    """Return the rows of a table with its names in a list of their own, or in the first row; None for other values."""
+    if isinstance(value, list):
+        return _of_lists(value[0], value[1:]) if len(value) > 1 else None
+    lists = [item for item in value.values() if isinstance(item, list)] if isinstance(value, dict) else []
+    tables = (_of_lists(names, cells) for names in lists for cells in lists if names is not cells)
+    return next((table for table in tables if table), None)
+
+
+def rows_of_columns(value: Any) -> list[Row] | None:
+    """Return the rows of an object that holds the cells of each column, in lists or by row; None for other values."""
+    columns = list(value.values()) if isinstance(value, dict) and known_names(list(value)) > 1 else []
+    if columns and all(isinstance(column, dict) for column in columns):
+        keys = list(columns[0])
+        if any(column.keys() != columns[0].keys() for column in columns):
+            return None
+        columns = [[column[key] for key in keys] for column in columns]
+    if not columns or not all(isinstance(column, list) for column in columns):
+        return None
+    plain = not any(isinstance(cell, dict | list) for column in columns for cell in column)
+    if not plain or len({len(column) for column in columns}) > 1:
+        return None
+    return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
+
+
+def _of_lists(names: Any, cells: list[Any]) -> list[Row] | None:
+    """Return the rows of a list of names, or of objects with a name, and a list of rows; None if they are none."""
+    if not isinstance(names, list) or not cells:
+        return None
+    names = [name.get("name") if isinstance(name, dict) else name for name in names]
+    if not all(isinstance(name, str) for name in names) or known_names(names) < 2:
+        return None
+    if not all(isinstance(row, list) and len(row) == len(names) for row in cells):
+        return None
+    return [dict(zip(names, row, strict=True)) for row in cells]
+
+
+def read_json_table(path: Path, encoding: Encoding) -> Iterator[Record]:
+    """Yield the rows of a JSON file that is a table; all have the line on which the table begins.
+
+    :raises CorpusError: if the text is no JSON.
+    """
+    with open_text(path, encoding) as text:
+        source = JsonText(text, path)
+        source.peek()
+        line, value = source.line, source.value()
+        source.end()
+    yield from (Record(line, row) for row in rows_below_names(value) or rows_of_columns(value) or ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,21 +11,32 @@ from typing import Any
 from conversations.formats.markup import ENTITY, are_html, is_html
 from conversations.formats.plain_text import is_script
 from conversations.guessing import evidence
-from conversations.guessing.branches import branching, nested, threads
 from conversations.guessing.evidence import Values
 from conversations.guessing.exchanges import CLOSING, alternate, answers_first, find_exchange
 from conversations.guessing.names import all_by_name, by_name, plain
-from conversations.guessing.plausibility import closest, require_named, require_plausible
-from conversations.guessing.refusals import (
+from conversations.guessing.plausibility import (
+    closest,
     nested_turns,
     no_header,
     require_columns,
+    require_named,
     require_one_meaning,
+    require_plausible,
     threads_without_id,
     unknown,
 )
 from conversations.guessing.speech import ALL_SAID, NotSpeech, find_not_speech
-from conversations.guessing.turns import ASIDE, closing_turns, holds_texts, holds_turns, is_turn, repeats_text
+from conversations.guessing.turns import (
+    ASIDE,
+    branching,
+    closing_turns,
+    holds_texts,
+    holds_turns,
+    is_turn,
+    nested,
+    repeats_text,
+    threads,
+)
 from conversations.guessing.voices import speaker_column, speaker_key
 from conversations.options import NamedColumns, Options
 from conversations.values.cells import as_labels, as_name, as_turn_list, cell_text
@@ -112,14 +123,6 @@ class Columns(NamedColumns):
         others = (as_name(values.get(column)) for column in self.other_speakers)
         return name or next(filter(None, others), "")
 
-    def id_of(self, values: dict[str, Any]) -> str:
-        """Return the id of a row's or record's dialogue; "" if it is blank."""
-        if self.receiver:
-            ends = (self.speaker_of(values), as_name(values.get(self.receiver)))
-            return ", ".join(sorted(ends)) if all(ends) else ""
-        name = as_name(values.get(self.dialogue_id or ""))
-        return name or (as_name(values.get(self.other_id)) if self.other_id else "")
-
 
 def find_columns(sample: Values, options: Options, path: Path) -> Columns:
     """Find the meanings of columns.
@@ -148,16 +151,11 @@ def _names(sample: Values) -> list[str]:
 
 def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str | None:
     """Return the column that holds whole dialogues, if one does."""
-
-    def mostly(name: str, holds: Callable[[Any], bool]) -> bool:
-        filled = [values[name] for values in sample[:100] if values.get(name)]
-        return bool(filled) and sum(map(holds, filled)) > len(filled) / 2
-
     if 2 * sum(map(is_turn, sample[:100])) > len(sample[:100]):
         lists: list[str] = []
     else:
-        lists = [name for name in names if plain(name) not in ASIDE and mostly(name, holds_turns)]
-        lists = lists or [name for name in names if mostly(name, holds_texts)]
+        lists = [name for name in names if plain(name) not in ASIDE and evidence.mostly(sample, name, holds_turns)]
+        lists = lists or [name for name in names if evidence.mostly(sample, name, holds_texts)]
     if lists:
         return by_name("turns", lists) or lists[0]
     if options.speaker:
@@ -166,7 +164,9 @@ def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str
     named = by_name("speaker", names)
     whole = [name for name in names if not named or by_name("turns", [name])]
     scripts = [name for name in whole if options.text in (None, name)]
-    return next((name for name in scripts if mostly(name, lambda value: is_script(cell_text(value)))), None)
+    return next(
+        (name for name in scripts if evidence.mostly(sample, name, lambda value: is_script(cell_text(value)))), None
+    )
 
 
 def _of_records(sample: Values, names: list[str], turns: str, options: Options, path: Path) -> Columns:

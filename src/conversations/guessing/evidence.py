@@ -17,6 +17,7 @@ Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
 # Number of texts from which on a column with few different ones holds no texts.
 MANY = 20
+SHOWN = 100
 RECEIVERS = word_set("columns", "receivers")
 # Numbers, dates and clock times.
 NUMERIC = re.compile(r"[+-]?\d")
@@ -34,6 +35,17 @@ BOTS = word_list("columns", "bots")
 def cells(sample: Values, name: str) -> list[str]:
     """Return the cells of a column that are not blank."""
     return [text for values in sample if (text := as_name(values.get(name)) or cell_text(values.get(name)).strip())]
+
+
+def filled_values(sample: Values, name: str) -> list[Any]:
+    """Return the values of a column in the first rows, without blank ones."""
+    return [values[name] for values in sample[:SHOWN] if values.get(name)]
+
+
+def mostly(sample: Values, name: str, holds: Callable[[Any], bool]) -> bool:
+    """Return whether more than half of these values hold something."""
+    first = filled_values(sample, name)
+    return 2 * sum(map(holds, first)) > len(first)
 
 
 def filled(sample: Values, name: str) -> bool:

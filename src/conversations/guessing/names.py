@@ -1,4 +1,4 @@
-"""Meanings of column names in the exports of many programs."""
+"""Meanings of column names in the exports of many programs and in several languages, and of roles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from conversations.guessing.translations import in_english
-from conversations.vocabulary import word_list, word_lists, word_set
+from conversations.vocabulary import by_word, word_list, word_lists, word_set
 
 DIALOGUE_WORDS, TURN_WORDS = word_list("columns", "dialogue"), word_list("columns", "turn")
 # Names by their meaning, the better one first.
@@ -24,6 +23,16 @@ TIME_UNIT = re.compile(r"_(?:ms|msec|millis|milliseconds|s|sec|secs|seconds|utc|
 # Names of columns whose texts may hold several labels.
 SEVERAL = re.compile(r"(labels|tags|topics|categories|domains|intents)$")
 INDEX = re.compile(r"(?:^|_)(?:index|idx|sequence|seq|position)$")
+ROLES = word_set("speakers", "roles")
+# English word by word of another language.
+ENGLISH = by_word("translations")
+# Words between the two parts of "ID de conversación" and "Nom de l'expéditeur".
+LINKS = {"de", "del", "des", "du", "da", "do", "di", "della", "van"}
+FILLERS = {*LINKS, "la", "l", "el", "le", "dell", "den", "het", "y", "et", "e", "i", "en", "und", "der"}
+COMPOUND = re.compile(
+    r"^(gesprächs|gespraechs|unterhaltungs|konversations|nachrichten|ticket|chat|anruf|会話|会话|对话|對話|대화|メッセージ|消息)"
+    r"_?(id|nummer|text|zeit|datum|番号|内容|时间|日時)$"
+)
 
 
 def columns_in(sample: Iterable[dict[str, Any]]) -> list[str]:
@@ -74,3 +83,29 @@ def _is_time(name: str) -> bool:
 def is_index(name: str) -> bool:
     """Return whether a column's name is that of a counter, such as `sentence_index`, which is no dialogue id."""
     return bool(INDEX.search(plain(name))) or plain(name) in NAMES["order"]
+
+
+def is_role(name: str) -> bool:
+    """Return whether a speaker's name is a role, not a person's name: "Agent", "speaker_2", "Support bot"."""
+    words = re.findall(r"[^\W\d_]+", name.lower())
+    return bool(words) and all(word in ROLES for word in words)
+
+
+def in_english(name: str) -> str:
+    """Return a plain column name with its known foreign words in English; an English name is unchanged."""
+    if name in ENGLISH:
+        return ENGLISH[name]
+    compound = COMPOUND.match(name)
+    words = [compound[1], compound[2]] if compound else name.split("_")
+    translated = [ENGLISH.get(word, word) for word in words]
+    if translated == words and not LINKS & set(words):
+        return name
+    # "Data" alone is more often English than Portuguese or Italian.
+    translated = ["date" if word == "data" else word for word in translated]
+    at = next((at for at, word in enumerate(words) if word in LINKS and 0 < at < len(words) - 1), None)
+    if at is not None:
+        translated = [*translated[at + 1 :], *translated[:at]]
+    elif translated[0] in ("id", "number") and len(words) == 2 and translated != words:
+        translated.reverse()
+    kept = [word for word in translated if word not in FILLERS or translated == words]
+    return "_".join(kept) or name

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from conversations.guessing.names import DIALOGUE_WORDS, plain
-from conversations.guessing.roles import is_role
+from conversations.guessing.names import DIALOGUE_WORDS, is_role, plain
 from conversations.vocabulary import word_set
 
 Pair = tuple[str, str]
@@ -93,10 +92,10 @@ def repeated_names(lines: Sequence[str], pairs: list[Pair | None]) -> list[Pair 
         pairs = [pair if pair and pair[0] not in remarks else None for pair in pairs]
     counts = Counter(pair[0] for pair in pairs if pair)
     fields = {name for name, times in counts.items() if times == 1 and is_field(name)}
-    word_list = {at for at, pair in enumerate(pairs) if pair and LISTED.match(lines[at])}
-    plainly = {pair[0] for at, pair in enumerate(pairs) if pair and at not in word_list}
+    items = {at for at, pair in enumerate(pairs) if pair and LISTED.match(lines[at])}
+    plainly = {pair[0] for at, pair in enumerate(pairs) if pair and at not in items}
     # A list in a message is no speech of its own: "- **Colour:** brown".
-    kept = [pair if pair and not (at in word_list and len(plainly) > 1) else None for at, pair in enumerate(pairs)]
+    kept = [pair if pair and not (at in items and len(plainly) > 1) else None for at, pair in enumerate(pairs)]
     if len({pair[0] for pair in kept if pair} - fields) > 1:
         pairs = _without_fields(kept, fields)
         counts = Counter(pair[0] for pair in pairs if pair and pair[0])

@@ -1,12 +1,15 @@
-"""Turns that are an object in one cell or key, such as `{"type": "human", "content": "Hi"}`, spread over columns."""
+"""Turns in other places than a row or a list: objects in cells, numbered columns, a column or a key per side."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from conversations.guessing.exchanges import answers_first, side_of
+from conversations.guessing.evidence import filled_values, mostly
+from conversations.guessing.exchanges import CLOSING, answers_first, side_of
 from conversations.guessing.names import DIALOGUE_WORDS, TURN_WORDS, by_name, columns_in, plain
 from conversations.guessing.turns import holds_turns
 from conversations.guessing.voices import is_side
@@ -22,6 +25,11 @@ NUMBERED = re.compile(r"(?P<side>[^\W\d]+?)_?(?P<number>\d+)(?:_text|_message)?$
 NUMBER_FIRST = re.compile(r"(?:turn|round|exchange|step)?_?(?P<number>\d+)_(?P<side>[^\W\d]+)$")
 # Who speaks in columns such as "prompt_1" and "response_1".
 SIDES = {"asked": "user", "answered": "bot"}
+Values = dict[str, Any]
+# "messages[0].role", "turns/0/text", "gen_ai.prompt.0.content", "turn_1_speaker"
+IN_LIST = re.compile(r"(.*?)[._/\[ -]?(?<!\d)(\d{1,4})\]?[._/ -]+(\D+)")
+# "speaker1", "text_2"
+AT_END = re.compile(r"(\D+?)[._ -]?(\d{1,4})")
 
 
 def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
@@ -30,14 +38,14 @@ def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], di
     A column counts if most of its values are objects with a text, and with a speaker, a type or an inner object.
     """
     names = columns_in(sample[:SHOWN])
-    if any(_mostly(sample, name, holds_turns) for name in names):
+    if any(mostly(sample, name, holds_turns) for name in names):
         return None
     # A row that has a text and a speaker of its own needs no other.
     if by_name("speaker", [name for name in names if name not in INNER]) and any(
-        by_name("text", [name]) and not _mostly(sample, name, is_folded) for name in names
+        by_name("text", [name]) and not mostly(sample, name, is_folded) for name in names
     ):
         return None
-    columns = [name for name in names if _mostly(sample, name, is_folded)]
+    columns = [name for name in names if mostly(sample, name, is_folded)]
     if not columns:
         return None
     ends = [next((name for name in columns if side_of(name) == side), "") for side in ("asked", "answered")]
@@ -60,11 +68,11 @@ def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[st
         return None
     order = sorted(places, key=lambda name: places[name][0])
 
-    def word_list(values: dict[str, Any]) -> dict[str, Any]:
+    def listed(values: dict[str, Any]) -> dict[str, Any]:
         turns = [{"speaker": places[name][1], "text": cell_text(values.get(name))} for name in order]
         return {name: value for name, value in values.items() if name not in places} | {"turns": turns}
 
-    return word_list
+    return listed
 
 
 def _numbered_side(name: str) -> tuple[str, str]:
@@ -81,13 +89,13 @@ def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]]
     An object holds a text by the side that says it, or a question and its answer.
     """
     names = columns_in(sample[:SHOWN])
-    column = next((name for name in names if by_name("turns", [name]) and _mostly(sample, name, _is_by_side)), None)
+    column = next((name for name in names if by_name("turns", [name]) and mostly(sample, name, _is_by_side)), None)
     lists = [as_turn_list(values.get(column or "")) or [] for values in sample[:SHOWN]]
     speakers = {speaker for turns in lists for turn in turns for speaker, _ in _texts_by_side(turn)}
-    if not column or len(speakers) < 2 or any(_mostly(sample, name, holds_turns) for name in names):
+    if not column or len(speakers) < 2 or any(mostly(sample, name, holds_turns) for name in names):
         return None
 
-    def word_list(values: dict[str, Any]) -> dict[str, Any]:
+    def listed(values: dict[str, Any]) -> dict[str, Any]:
         turns = as_turn_list(values.get(column))
         if turns is None:
             return values
@@ -96,7 +104,7 @@ def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]]
         ]
         return values | {column: [turn for pair in pairs for turn in pair]}
 
-    return word_list
+    return listed
 
 
 def _is_by_side(value: Any) -> bool:
@@ -126,7 +134,7 @@ def identifying(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], 
 def dialogue_object(sample: Sequence[dict[str, Any]]) -> str | None:
     """Return the column of objects that are named like a dialogue and have an id."""
     names = columns_in(sample[:SHOWN])
-    return next((name for name in names if plain(name) in DIALOGUE_WORDS and _mostly(sample, name, _has_id)), None)
+    return next((name for name in names if plain(name) in DIALOGUE_WORDS and mostly(sample, name, _has_id)), None)
 
 
 def _has_id(value: Any) -> bool:
@@ -139,7 +147,7 @@ def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict
     names = columns_in(sample[:SHOWN])
     text = next((name for name in names if plain(name) in OPENINGS), None)
     author = next((name for name in names if plain(name) in OPENERS), None)
-    replies = next((name for name in names if plain(name) in REPLIES and _mostly(sample, name, holds_turns)), None)
+    replies = next((name for name in names if plain(name) in REPLIES and mostly(sample, name, holds_turns)), None)
     if not (text and author and replies):
         return None
     inside = dict.fromkeys(
@@ -164,8 +172,8 @@ def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict
 def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """Return a function that decodes texts that are JSON, `"Hi"` or `{"text": "Hi"}`; None if no column holds them."""
     names = columns_in(sample[:SHOWN])
-    quoted = [name for name in names if all(map(_is_quoted, filled := _filled(sample, name))) and len(filled) > 1]
-    wrapped = [name for name in names if by_name("text", [name]) and _mostly(sample, name, _is_wrapped)]
+    quoted = [name for name in names if all(map(_is_quoted, filled := filled_values(sample, name))) and len(filled) > 1]
+    wrapped = [name for name in names if by_name("text", [name]) and mostly(sample, name, _is_wrapped)]
     if not quoted and not wrapped:
         return None
     return lambda values: (
@@ -182,15 +190,6 @@ def _is_quoted(value: Any) -> bool:
 def _is_wrapped(value: Any) -> bool:
     """Return whether a value is the JSON of an object with a text."""
     return isinstance(value, str) and isinstance((_object(value) or {}).get("text"), str)
-
-
-def _filled(sample: Sequence[dict[str, Any]], name: str) -> list[Any]:
-    return [values[name] for values in sample[:SHOWN] if values.get(name)]
-
-
-def _mostly(sample: Sequence[dict[str, Any]], name: str, holds: Callable[[Any], bool]) -> bool:
-    filled = _filled(sample, name)
-    return bool(filled) and sum(map(holds, filled)) > len(filled) / 2
 
 
 def is_folded(value: Any) -> bool:
@@ -227,3 +226,79 @@ def _spread(values: dict[str, Any], column: str) -> dict[str, Any]:
     rest = {name: value for name, value in values.items() if name != column}
     # The turn's own id, type and time go before those of the row; the row's id of a dialogue stays.
     return rest | {(f"{column}.{name}" if name in rest else name): value for name, value in _flat(inside).items()}
+
+
+class Place(NamedTuple):
+    """Where the value of a column belongs: in which list, in which turn, and under which name."""
+
+    group: str
+    number: int
+    name: str
+
+
+@lru_cache(maxsize=4096)
+def place_of(column: str) -> Place | None:
+    """Return the place of a value by its column's name; None for a name without a number."""
+    if match := IN_LIST.fullmatch(column):
+        # Tracing tools name the object inside, too: "input_messages.0.message.role".
+        return Place(match[1], int(match[2]), re.split(r"[./]", match[3])[-1])
+    match = AT_END.fullmatch(column)
+    return Place("", int(match[2]), match[1]) if match else None
+
+
+def nesting(sample: Sequence[Values]) -> Callable[[Values], Values] | None:
+    """Return a function that puts the turns in numbered columns of a row into a list; None for other tables.
+
+    The columns may stand in an object, as the attributes of a span do.
+    """
+    groups = _groups(sample)
+    if groups:
+        return lambda values: _nested(values, groups)
+    names = dict.fromkeys(name for values in sample for name, value in values.items() if isinstance(value, dict))
+    for name in names:
+        inside = [inner for values in sample if isinstance(inner := values.get(name), dict)]
+        if change := nesting(inside) if 2 * len(inside) > len(sample) else None:
+            return lambda values: _unpacked(values, name, change)
+    return None
+
+
+def _groups(sample: Sequence[Values]) -> tuple[str, ...]:
+    """Return the groups of columns whose turns have a speaker and a text each, those of answers last."""
+    names: dict[str, set[str]] = defaultdict(set)
+    numbers: dict[str, set[int]] = defaultdict(set)
+    for column in columns_in(sample):
+        if place := place_of(column):
+            names[place.group].add(place.name)
+            numbers[place.group].add(place.number)
+    of_turns = [group for group, own in names.items() if _are_of_turns(sorted(own))]
+    if sum(len(numbers[group]) for group in of_turns) < 2:
+        return ()
+    return tuple(sorted(of_turns, key=lambda group: bool(set(plain(group).split("_")) & CLOSING)))
+
+
+def _are_of_turns(names: list[str]) -> bool:
+    text = by_name("text", names)
+    return text is not None and by_name("speaker", [name for name in names if name != text]) is not None
+
+
+def _nested(values: Values, groups: tuple[str, ...]) -> Values:
+    """Return a row with the turns of its numbered columns in one list; blank turns are left out."""
+    rest: Values = {}
+    turns: dict[tuple[int, int], Values] = defaultdict(dict)
+    for column, value in values.items():
+        place = place_of(column)
+        if place and place.group in groups:
+            if value not in (None, ""):
+                turns[groups.index(place.group), place.number][place.name] = value
+        else:
+            rest[column] = value
+    return rest | {"turns" if "messages" in rest else "messages": [turns[at] for at in sorted(turns)]}
+
+
+def _unpacked(values: Values, name: str, change: Callable[[Values], Values]) -> Values:
+    inside = values.get(name)
+    if not isinstance(inside, dict):
+        return values
+    changed = change(inside)
+    turns = {key: changed[key] for key in ("turns", "messages") if isinstance(changed.get(key), list)}
+    return values | {name: {key: value for key, value in changed.items() if key not in turns}} | turns

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from conversations.guessing.exchanges import WORDY, is_answer, words_per_cell
-from conversations.guessing.names import all_by_name, is_index, plain
-from conversations.guessing.translations import in_english
+from conversations.guessing.names import all_by_name, in_english, is_index, plain
 from conversations.values.cells import as_name, cell_text
 from conversations.vocabulary import word_set
 

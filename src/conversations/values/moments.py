@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -19,6 +18,8 @@ def _marks(half: str) -> frozenset[str]:
 
 
 AM, PM, NOON = map(_marks, ("am", "pm", "noon"))
+# Number of a month by its name, in small letters and without points.
+MONTHS = {name: at for at, names in enumerate(word_lists("times")["months"], start=1) for name in names.split()}
 CLOCK_WORDS = word_set("times", "after_clock")
 ZONES = {name: int(hours) for name, hours in by_word("times", "zones").items()}
 WORD = r"(?P<month>[^\W\d_][^\s\d.,/():\-]*(?:\.[^\s\d.,/():\-]+)*)"
@@ -47,12 +48,6 @@ HOUR = re.compile(r"(?<![\d.:])(?P<hour>\d{1,2})(?=\s?[ap]\.?\s?m\b)(?P<minute>)
 OFFSET = re.compile(r"^(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d{2})?(?:\s\(?[A-Za-z ]+\)?)?$")
 # "12:05 PM": hours and minutes of a day, not of a call.
 DAY_CLOCK = re.compile(r"(?P<before>[^\d\s]*)\s?(?P<clock>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?)\s?(?P<after>[^\d]*)$")
-
-
-@cache
-def month_numbers() -> dict[str, int]:
-    """Return the number of a month by its name, in small letters and without points."""
-    return {name: at for at, names in enumerate(word_lists("times")["months"], start=1) for name in names.split()}
 
 
 def plain_time(text: str) -> str:
@@ -106,7 +101,7 @@ def find_day(text: str, *, day_first: bool) -> Day | None:
     for pattern in NAMED:
         for match in pattern.finditer(text):
             name = match["month"].replace(".", "").casefold()
-            if number := int(name) if name.isdecimal() else month_numbers().get(name):
+            if number := int(name) if name.isdecimal() else MONTHS.get(name):
                 return _day(text, match, number, int(match["day"]))
     return None
 

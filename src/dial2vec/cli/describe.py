@@ -45,9 +45,8 @@ def describe(
     an address is given. A few masked dialogues of each group are sent, after a question with the estimated cost. The
     groups keep their own names and terms. Writes FOLDER/descriptions/descriptions.json.
     """
-    from conversations.masking import Masks
     from conversations.progress import bar_to
-    from conversations.redaction import COUNTRIES
+    from conversations.redaction import COUNTRIES, Masks
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.describing.describing import describe_groups, estimate, questions_of
 

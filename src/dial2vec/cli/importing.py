@@ -14,8 +14,8 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
 if TYPE_CHECKING:
-    from conversations.masking import Masks
     from conversations.options import Options
+    from conversations.redaction import Masks
 
 
 def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -129,8 +129,7 @@ def options_of(reading: dict[str, Any]) -> Options:
 
 def masks_of(reading: dict[str, Any]) -> Masks | None:
     """Return what to mask, from the options of the command; None for nothing."""
-    from conversations.masking import Masks
-    from conversations.redaction import COUNTRIES
+    from conversations.redaction import COUNTRIES, Masks
 
     names, countries = reading["names"], reading["countries"]
     wanted = reading["redact"] or names or countries

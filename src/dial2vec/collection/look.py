@@ -14,11 +14,10 @@ from typing import Any
 from conversations.dialogue import read_dialogues
 from conversations.files import read_json, write_json
 from conversations.formats.formats import stem
-from conversations.loading import holds_dialogues
-from conversations.masking import Masks, join_and_mask
 from conversations.options import Options
 from conversations.progress import bar_to, waiting
-from conversations.reading import read_export
+from conversations.reading import holds_dialogues, read_export
+from conversations.redaction import Masks, join_and_mask
 from conversations.summary import import_summary
 from conversations.writing import Places, quarantine_known_ids, write_import
 from dial2vec.collection.adding import add, content_of
@@ -127,7 +126,7 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
     for old in (path for path in work.iterdir() if path.is_file() and path.name not in (".lock", "record.json")):
         old.unlink()
     places = Places(Path.cwd(), "", source, redacted=reading.masks is not None, file=file)
-    redactor = join_and_mask(export, places, reading.masks, merge_turns=reading.merge_turns)
+    redactor = join_and_mask(export.result, reading.masks, name=places.name, merge_turns=reading.merge_turns)
     quarantine_known_ids(export.result, places)
     say(f"{import_summary(export, redactor)}\n")
     write_import(export.result, places)

@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conversations.explaining import explanation
+from conversations.explaining import explanation, recipe_text
 from conversations.files import atomic_path
 from conversations.kept import KeptReading, load_readings, save_readings
-from conversations.masking import Masks, join_and_mask
 from conversations.options import Options
 from conversations.reading import Export, read_export
-from conversations.recipe_text import recipe_text
-from conversations.redaction import Redactor
+from conversations.redaction import Masks, Redactor, join_and_mask
 from conversations.result import ImportResult
 from conversations.summary import import_summary, usable_dialogues
 from conversations.writing import (
@@ -86,7 +84,7 @@ def import_export(
             say(f"Read with the options of earlier files of this corpus: {given}")
     else:
         export = read_export(source, options)
-    redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
+    redactor = join_and_mask(export.result, masks, name=places.name, merge_turns=merge_turns)
     if dry_run:
         quarantine_known_ids(export.result, places)
         present(export, redactor, show, say, dry_run=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
 
-from conversations.masking import Masks, join_and_mask
 from conversations.options import Options
 from conversations.reading import Export, read_export
+from conversations.redaction import Masks, join_and_mask
 from conversations.result import ImportResult
 from conversations.writing import Places, quarantine_known_ids, require_own, write_import
 from dial2vec.errors import CorpusError
@@ -49,7 +49,7 @@ def import_files(
         )
     export = read_exports(sources, options)
     places = Places(Path.cwd(), "", export.source, redacted=masks is not None, file=output)
-    redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
+    redactor = join_and_mask(export.result, masks, name=places.name, merge_turns=merge_turns)
     quarantine_known_ids(export.result, places)
     present(export, redactor, show, say, dry_run=dry_run)
     if dry_run:

@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from conversations.masking import Masks
+from conversations.redaction import Masks
 from dial2vec.cli import main
 from dial2vec.collection.describing import chat, describe_groups, describing, questions_of, read_descriptions
 from dial2vec.errors import ArtifactError, Dial2vecError

@@ -12,6 +12,7 @@ from conversations.by_recipe.recipe import Lines, Recipe, known_recipes, recipe_
 from conversations.options import Options
 from conversations.reading import read_export
 from dial2vec.errors import CorpusError
+from tests.conversations.exports import imported
 
 EXAMPLES = [(recipe, example) for recipe in known_recipes().values() for example in recipe.examples]
 
@@ -73,9 +74,7 @@ def test_a_broken_recipe_is_one_sentence(text, message):
 
 
 def test_a_name_in_bold_that_a_recipe_does_not_know_is_no_part_of_a_text(tmp_path):
-    path = tmp_path / "chat.md"
-    path.write_text("**Ann:** Hi there\n\n**You:** Yes?\n\n**Ann:** My card\n")
-    [dialogue] = read_export(path, Options()).result.dialogues
+    [dialogue] = imported(tmp_path, "chat.md", "**Ann:** Hi there\n\n**You:** Yes?\n\n**Ann:** My card\n").dialogues
     assert [(turn.speaker, turn.text) for turn in dialogue.turns] == [
         ("Ann", "Hi there"),
         ("You", "Yes?"),

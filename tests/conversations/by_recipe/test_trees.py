@@ -10,8 +10,7 @@ from conversations.by_recipe.recipe import recipe_from
 from conversations.by_recipe.recipe_records import RecordReader
 from conversations.dialogue import Dialogue, Turn
 from conversations.formats.records import Record
-from conversations.options import Options
-from conversations.reading import read_export
+from tests.conversations.exports import imported
 
 
 def node(parent, role=None, text=""):
@@ -29,9 +28,7 @@ TREE = {
 
 
 def read(tmp_path, content):
-    path = tmp_path / "conversations.json"
-    path.write_text(json.dumps(content))
-    return read_export(path, Options()).result
+    return imported(tmp_path, "conversations.json", json.dumps(content))
 
 
 @pytest.mark.parametrize("at_the_top", [True, False])

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
+from conversations.dialogue import Turn
 from conversations.formats.around_turns import bare_of_status, is_day
-from conversations.options import Options
-from conversations.reading import read_export
+from conversations.formats.encodings import find_encoding
+from conversations.formats.plain_text import read_plain_text
+from tests.conversations.exports import imported, turns_of
 
 SAID = ["Kim: Is it open?", "Ann: Yes - until 8", "Kim: Good", "Ann: Bye"]
 
 
-def read(tmp_path, content, name="chat.txt"):
-    (tmp_path / name).write_text(content)
-    dialogues = read_export(tmp_path / name, Options()).result.dialogues
-    return {item.dialogue_id: [f"{turn.speaker}: {turn.text}" for turn in item.turns] for item in dialogues}
+def read(tmp_path, content):
+    return turns_of(imported(tmp_path, "chat.txt", content))
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,62 @@ def test_each_dialogue_has_its_own_fields(tmp_path):
 def test_signs_of_a_status_are_no_part_of_a_name():
     assert bare_of_status("Kim Lee  :palm_tree: :cat:  10:05 AM") == "Kim Lee  10:05 AM"
     assert bare_of_status("Kim: lunch :pizza: 10:05 AM") == "Kim: lunch :pizza: 10:05 AM"
+
+
+@pytest.mark.parametrize(
+    "line", ["---", "+++++", "####", "* * *", "═════", "== Transcript 2 (2024-03-02) ==", "--- Interview 2 ---"]
+)
+def test_rules_and_titles_part_dialogues(tmp_path, line):
+    found = turns_of(imported(tmp_path, "chat.txt", f"Kim: Hello\nAnn: Lost\n{line}\nKim: Hi\nBo: Open?\n"))
+    assert list(found.values()) == [["Kim: Hello", "Ann: Lost"], ["Kim: Hi", "Bo: Open?"]]
+
+
+def test_headings_that_come_back_are_speakers(tmp_path):
+    content = "# Call 17\n\n### Kim\n\nHello\n\n### Ann\n\nLost\n- a card\n\n### Kim\n\nOk\n\n### Ann\n\nBye\n"
+    assert turns_of(imported(tmp_path, "chat.md", content)) == {
+        "Call 17": ["Kim: Hello", "Ann: Lost\n- a card", "Kim: Ok", "Ann: Bye"]
+    }
+
+
+def test_headings_of_parts_name_no_dialogue(tmp_path):
+    part = "# Call {0}\n## Transcript\nKim: Hello {0}\nAnn: Lost\n## Summary\nA card is lost.\n"
+    found = turns_of(imported(tmp_path, "chat.md", part.format(1) + part.format(2)))
+    assert found == {f"Call {at}": [f"Kim: Hello {at}", "Ann: Lost"] for at in (1, 2)}
+
+
+STAMPED = [
+    ("10:00:01", "Kim", "Is it open?"),
+    ("10:00:05", "Ann Lee", "Yes: until 8"),
+    ("10:01:09", "Kim", "Good - bye"),
+]
+FORMS = (
+    "[{0}] {1} | {2}",
+    "2024-03-01 {0} | {1} | {2}",
+    "2024-03-01 {0} - {1} - {2}",
+    "{0} - {1} - {2}",
+    "[{0}] {1} -> {2}",
+    "[2024-03-01 {0}] <{1}> {2}",
+    "{0}\t{1}\t{2}",
+    "2024-03-01 {0};{1};{2}",
+    "2024-03-01T{0}.123456Z {1}: {2}",
+    "[2024-03-01T{0}+01:00] {1}: {2}",
+    "Fri 01 Mar 2024 {0} {1}: {2}",
+    "{1} [{0}] {2}",
+    "{1} ({0}) - {2}",
+    "{1}, 2024-03-01 {0}: {2}",
+    "{1} at {0}: {2}",
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_time_beside_a_name_tells_speaker_and_text(tmp_path, form):
+    [dialogue] = imported(tmp_path, "chat.txt", "".join(form.format(*said) + "\n" for said in STAMPED)).dialogues
+    assert dialogue.turns == tuple(Turn(name, text) for _, name, text in STAMPED)
+
+
+def test_a_line_with_the_time_of_turns_but_no_speaker_is_a_notice(tmp_path):
+    path = tmp_path / "chat.txt"
+    path.write_text("(10:00:01 AM) Ann: Hi\n(10:00:05 AM) *** Kim joined ***\n10:30 is fine\n(10:00:07 AM) Kim: Yes\n")
+    [script] = read_plain_text(path, find_encoding(path))
+    assert script.spoken() == (Turn("Ann", "Hi\n10:30 is fine"), Turn("Kim", "Yes"))
+    assert script.unused == 1

@@ -5,7 +5,7 @@ import pytest
 from conversations.dialogue import Turn
 from conversations.formats.encodings import find_encoding
 from conversations.formats.plain_text import is_script, read_plain_text, script_of, split_speaker, without_time
-from conversations.guessing.roles import is_role
+from conversations.guessing.names import is_role
 
 
 @pytest.mark.parametrize(

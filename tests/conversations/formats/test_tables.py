@@ -7,6 +7,7 @@ from conversations.formats.tables import MOST_LINES, find_delimiter, named_delim
 from conversations.options import Options
 from conversations.reading import read_export
 from dial2vec.errors import CorpusError
+from tests.conversations.exports import imported
 
 
 def rows(path, content, *, delimiter=",", header=True):
@@ -163,9 +164,16 @@ def test_merged_cells_and_written_line_breaks_are_mended_with_a_note(tmp_path, c
 
 
 def test_messages_outside_a_thread_belong_to_no_thread_above(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("thread_ts,ts,user,text\n1.1,1.1,ana,Hello you\n,2.1,bo,Other things\n,3.1,cy,A third one\n")
-    assert len(read_export(path, Options()).result.dialogues) == 3
+    assert (
+        len(
+            imported(
+                tmp_path,
+                "t.csv",
+                "thread_ts,ts,user,text\n1.1,1.1,ana,Hello you\n,2.1,bo,Other things\n,3.1,cy,A third one\n",
+            ).dialogues
+        )
+        == 3
+    )
 
 
 def test_a_text_inside_json_is_taken_out_and_an_id_is_found_by_name(tmp_path):
@@ -180,20 +188,20 @@ def test_a_text_inside_json_is_taken_out_and_an_id_is_found_by_name(tmp_path):
 
 @pytest.mark.parametrize("rule", ["|---|:---:|", "|:--|--:|", "+---+---+", "+===+===+"])
 def test_a_rule_in_a_table_of_pipes_is_no_row(tmp_path, rule):
-    path = tmp_path / "t.txt"
-    path.write_text(f"| speaker | text |\n{rule}\n| Kim | Hi |\n| Ann | So - long |\n{rule}\n")
-    [dialogue] = read_export(path, Options()).result.dialogues
+    [dialogue] = imported(
+        tmp_path, "t.txt", f"| speaker | text |\n{rule}\n| Kim | Hi |\n| Ann | So - long |\n{rule}\n"
+    ).dialogues
     assert [(turn.speaker, turn.text) for turn in dialogue.turns] == [("Kim", "Hi"), ("Ann", "So - long")]
 
 
 def test_a_speaker_in_merged_cells_speaks_in_the_rows_below(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text(
-        "Call,Speaker,Text\n1,Kim,Hello\n,,how are you?\n,Ann,Fine\n,,and you?\n2,Kim,Hi\n,Bo,Open?\n,,Today?\n"
-    )
     found = [
         [f"{turn.speaker}: {turn.text}" for turn in item.turns]
-        for item in read_export(path, Options()).result.dialogues
+        for item in imported(
+            tmp_path,
+            "t.csv",
+            "Call,Speaker,Text\n1,Kim,Hello\n,,how are you?\n,Ann,Fine\n,,and you?\n2,Kim,Hi\n,Bo,Open?\n,,Today?\n",
+        ).dialogues
     ]
     assert found == [
         ["Kim: Hello", "Kim: how are you?", "Ann: Fine", "Ann: and you?"],
@@ -203,6 +211,7 @@ def test_a_speaker_in_merged_cells_speaks_in_the_rows_below(tmp_path):
 
 def test_a_mark_of_the_byte_order_inside_a_table_is_no_part_of_a_cell(tmp_path):
     table = "\ufeffid,speaker,text\n{0},Kim,Hi\n{0},Ann,Bye\n"
-    path = tmp_path / "t.csv"
-    path.write_text(table.format(1) + table.format(2))
-    assert [item.dialogue_id for item in read_export(path, Options()).result.dialogues] == ["1", "2"]
+    assert [item.dialogue_id for item in imported(tmp_path, "t.csv", table.format(1) + table.format(2)).dialogues] == [
+        "1",
+        "2",
+    ]

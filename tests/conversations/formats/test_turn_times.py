@@ -4,17 +4,15 @@ import random
 
 import pytest
 
-from conversations.formats.turn_times import turn_order
-from conversations.options import Options
-from conversations.reading import read_export
+from conversations.formats.plain_text import turn_order
 from conversations.values.times import ClockReading
+from tests.conversations.exports import imported
 
 SAID = ["Kim: Is it open?", "Ann: Until 8", "Kim: Good", "Ann: Bye"]
 
 
 def read(tmp_path, lines, name="chat.txt", **options):
-    (tmp_path / name).write_text("\n".join(lines) + "\n")
-    result = read_export(tmp_path / name, Options(**options)).result
+    result = imported(tmp_path, name, "\n".join(lines) + "\n", **options)
     return [[f"{turn.speaker}: {turn.text}" for turn in item.turns] for item in result.dialogues], result
 
 

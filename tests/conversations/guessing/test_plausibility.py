@@ -10,6 +10,7 @@ from conversations.dialogue import Turn
 from conversations.options import Options
 from conversations.reading import read_export
 from dial2vec.errors import CorpusError
+from tests.conversations.exports import imported
 from tests.conversations.test_reading import read
 
 
@@ -219,7 +220,5 @@ def test_one_turn_per_column_is_read_if_the_columns_name_the_sides(tmp_path):
     ],
 )
 def test_logs_of_programs_and_lists_are_no_transcripts(tmp_path, content, reason):
-    path = tmp_path / "t.txt"
-    path.write_text(content)
-    [record] = read_export(path, Options()).result.quarantine
+    [record] = imported(tmp_path, "t.txt", content).quarantine
     assert reason in record.reason

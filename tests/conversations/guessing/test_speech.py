@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from conversations.explaining import recipe_text
 from conversations.guessing.speech import ALL_SAID, kind_of
 from conversations.options import Options
 from conversations.reading import read_export
-from conversations.recipe_text import recipe_text
+from tests.conversations.exports import imported
 
 ROWS = ("7,Ana,where is it", "7,Kim,she is a VIP", "7,Kim,on its way")
 
@@ -136,9 +137,7 @@ def test_a_saved_recipe_leaves_out_the_same_turns(tmp_path, column, values):
 def test_what_a_recogniser_says_on_the_way_is_not_said(tmp_path, name, parts):
     rows = [("A", 0, "Hel"), ("A", 1, "Hello you"), ("B", 0, "My"), ("B", 1, "My card"), ("A", 1, "Lost?")]
     content = "".join(f"1,{parts[last]},{who},{text}\n" for who, last, text in rows)
-    path = tmp_path / "t.csv"
-    path.write_text(f"call_id,{name},channel,transcript\n{content}")
-    result = read_export(path, Options()).result
+    result = imported(tmp_path, "t.csv", f"call_id,{name},channel,transcript\n{content}")
     said = [(who, text) for who, last, text in rows if last]
     assert [(turn.speaker, turn.text) for turn in result.dialogues[0].turns] == said
     assert result.left_out == {"draft": 2}

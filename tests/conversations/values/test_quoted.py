@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conversations.options import Options
-from conversations.reading import read_export
-from conversations.values.quoted import without_quoted
+from conversations.formats.markup import without_quoted
+from tests.conversations.exports import imported
 
 BELOW = "\n> My card is lost.\n>\n> Ana\n"
 HEAD = "From: Ana Lee <ana@shop.example>\nSent: Tuesday, March 5, 2024 10:00 AM\nTo: Help\nSubject: Card\n\nIt is lost."
@@ -71,8 +70,7 @@ def test_an_import_counts_the_mails_that_it_cuts(tmp_path, keep):
         {"ticket_id": 1, "author": who, "body": text, "created_at": f"2024-03-05T1{at}:00"}
         for at, (who, text) in enumerate(said)
     ]
-    (tmp_path / "tickets.json").write_text(json.dumps(rows))
-    result = read_export(tmp_path / "tickets.json", Options(keep=keep)).result
+    result = imported(tmp_path, "tickets.json", json.dumps(rows), keep=keep)
     answer = result.dialogues[0].turns[1].text
     assert (answer == "I block it.") == (not keep)
     assert result.left_out == ({} if keep else {"quoted": 1})

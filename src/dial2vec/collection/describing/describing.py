@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.files import read_json, write_json
-from conversations.masking import Masks
-from conversations.redaction import Redactor
+from conversations.redaction import Masks, Redactor
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters
 from dial2vec.collection.clustering.partition import Vectors
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from conversations.files import atomic_path, write_json
-from conversations.masking import Masks
 from conversations.options import Options
+from conversations.redaction import Masks
 from conversations.writing import LONGEST_NAME
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule.inbox_files import has_changed, is_quiet, move, read_receipt, receipt_of
