@@ -187,8 +187,8 @@ class Search:
         if scored.themes > 1:
             return Answer(self._hits(best, sought), "themes", close)
         cosines = [moments.of_turns(scored.vector, row) for row, _ in best]
-        found = zip(self.collection.dialogues([row for row, _ in best]), cosines, strict=True)
-        hits = (_hit(dialogue, float(own.max()), own, sought.n_turns, "moments") for dialogue, own in found)
+        pairs = zip(self.collection.dialogues([row for row, _ in best]), cosines, strict=True)
+        hits = (_hit(dialogue, float(own.max()), own, sought.n_turns, "moments") for dialogue, own in pairs)
         return Answer(tuple(hits), "moments", close)
 
     def _hits(self, best: list[tuple[int, float]], sought: _Query) -> tuple[Hit, ...]:
@@ -196,8 +196,8 @@ class Search:
         # All at once: read singly by a transformer, they would take most of the time of a query.
         n = sought.n_turns
         shares = self.encoder.shares_of(dialogues, towards=sought.vector) if n else [_NONE] * len(dialogues)
-        found = zip(dialogues, shares, best, strict=True)
-        return tuple(_hit(dialogue, cosine, own, n, "themes") for dialogue, own, (_, cosine) in found)
+        scored = zip(dialogues, shares, best, strict=True)
+        return tuple(_hit(dialogue, cosine, own, n, "themes") for dialogue, own, (_, cosine) in scored)
 
     def _own(self, dialogue: Dialogue) -> int | None:
         """Return the row with the same id and turns; None if there is no such dialogue."""
