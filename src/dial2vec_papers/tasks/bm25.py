@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.search.words import K1, METHOD, B, bm25_words
-from dial2vec.draws import stream
+from dial2vec.draws import rng_for
 
 
 def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, seed: int) -> NDArray[np.int64]:
@@ -30,7 +30,7 @@ def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, see
         return candidates
     index = bm25s.BM25(method=METHOD, k1=K1, b=B)
     index.index(tokens, show_progress=False)
-    drawn = stream(seed, "bm25").permutation(len(texts))
+    drawn = rng_for(seed, "bm25").permutation(len(texts))
     for row, query in enumerate(queries):
         if not tokens[query]:
             continue

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.draws import lot
+from dial2vec.draws import stable_hash
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import COSINE_STEP
@@ -75,7 +75,7 @@ def retrieve_sentences(
     for text, label in sorted(zip(sentences.texts, sentences.labels, strict=True)):
         intent_of.setdefault(text, label)
     texts = tuple(intent_of)
-    drawn = sorted(range(len(texts)), key=lambda place: lot(seed, "query", texts[place]))[:limit]
+    drawn = sorted(range(len(texts)), key=lambda place: stable_hash(seed, "query", texts[place]))[:limit]
     queries = np.array(sorted(drawn), dtype=np.int64)
     places = bm25_candidates(texts, queries.tolist(), n=candidates, seed=seed)
     labels = np.unique(np.array(list(intent_of.values())), return_inverse=True)[1]

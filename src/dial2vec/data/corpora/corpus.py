@@ -91,12 +91,12 @@ def converted(
             quarantine.append(Quarantined(origin, invalid, reason))
 
 
-def at_least_one(found: Iterable[Made], error: CorpusError | None) -> Iterator[Made]:
-    """Yield what was found, and raise an error, unless it is None, if that is nothing."""
+def at_least_one(items: Iterable[Made], error: CorpusError | None) -> Iterator[Made]:
+    """Yield items, and raise an error, unless it is None, if there are none."""
     empty = True
-    for one in found:
+    for item in items:
         empty = False
-        yield one
+        yield item
     if empty and error is not None:
         raise error
 

@@ -52,7 +52,7 @@ class SourceFile:
     :param address: Place for errors and for the quarantine: path on disk, within an archive its path there.
     :param size: Size in bytes; of a gzip file the packed size.
     :param open: Function that opens the file's unpacked bytes.
-    :param again: How to replace it, for errors.
+    :param again: Advice on its replacement, for errors.
     """
 
     path: str
@@ -96,7 +96,7 @@ def open_zip(content: Path | io.BytesIO, where: str, *, again: str = BRING) -> I
 
     :param content: Path or bytes of the archive.
     :param where: Address of the archive.
-    :param again: How to replace the archive.
+    :param again: Advice on its replacement.
     :raises CorpusError: if it is damaged, no zip or harmful.
     """
     packed = content.stat().st_size if isinstance(content, Path) else content.getbuffer().nbytes
@@ -253,9 +253,9 @@ def _streamed(file: SourceFile, place: str, *, entries: bool = False) -> Iterato
     try:
         with file.open() as raw:
             # Floats, because with exact numbers ijson 3.6 crashes on 5,000 digits.
-            for found in parse(ijson.from_iter(_beginning(raw)), place, use_float=True):
+            for value in parse(ijson.from_iter(_beginning(raw)), place, use_float=True):
                 n_read += 1
-                yield found
+                yield value
             return
     except (ijson.JSONError, ValueError, RecursionError):
         pass
