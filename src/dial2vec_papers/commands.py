@@ -221,9 +221,9 @@ def queries(corpus: str, split: str, output: Path) -> None:
     """
     from conversations.dialogue import Quarantined
     from dial2vec.data.corpora import get_corpus
-    from dial2vec.data.corpora.file_corpus import CandidateCorpus
-    from dial2vec.data.corpora.response_queries import write_queries
     from dial2vec.errors import CorpusError
+    from dial2vec_papers.corpora.file_corpus import CandidateCorpus
+    from dial2vec_papers.corpora.response_queries import write_queries
 
     root = find_root()
     reader = get_corpus(corpus, data=root / "data")
