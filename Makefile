@@ -59,7 +59,7 @@ test-all: .venv/installed  ## run all tests, on every core; CI and whoever relea
 retrain: .venv/installed  ## run and promote, as a Prefect flow
 	@$(BIN)/python flows/retrain.py
 
-schedule: .venv/installed  ## retrain every night: Prefect's server and a worker, until Ctrl-C (docs/schedule.md)
+schedule: .venv/installed  ## scheduled runs: Prefect's server and a worker, until Ctrl-C (docs/schedule.md)
 	@$(BIN)/dial2vec schedule
 
 tables: .venv/installed  ## fill the papers' tables, as a Prefect flow (docs/tables.md)

@@ -26,6 +26,7 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
+    "src/conversations/README.md": "reader.md",
 }
 LINKS = PAGES | {"curves.json": CURVES}
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)")
@@ -49,7 +50,8 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
 
 
 def _from_root(link: re.Match[str]) -> str:
-    path = LINKS.get(link["path"], link["path"].removeprefix("docs/"))
+    path = link["path"].removeprefix("../../")
+    path = LINKS.get(path, path.removeprefix("docs/"))
     return f"]({path}{link['anchor'] or ''})"
 
 

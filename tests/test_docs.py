@@ -119,23 +119,26 @@ def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_
             if path and "//" not in path and not path.startswith(("mailto:", "/")):
                 assert (page.parent / path).exists(), f"{page.name}: {link}"
 
-        for name in ("index", "look", "reference", "log", "curves"):
-            page.open((site / f"{name}.html").as_uri())
-            page.until("document.readyState === 'complete'")
-        page.open((site / "look.html").as_uri())
-        page.until("document.readyState === 'complete' && !!window.IFrameWorker")
-        page.click(".md-search__input")
-        page.write("drift")
-        # What is typed before the search listens is looked up at the next key.
-        key = "document.querySelector('.md-search__input').dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}))"
-        first = page.until(f"{key} && document.querySelector('.md-search-result__link')?.href")
-        assert first.startswith((site / "drift.html").as_uri())
-        page.click(".md-search-result__link")
-        assert page.until("document.readyState === 'complete' && document.querySelector('h1')?.textContent").startswith(
-            "Drift"
-        )
-        assert page.complaints == []
-        assert {address.partition(":")[0] for address in page.requests} <= {"file", "data", "blob", "about"}
+
+@pytest.mark.services("mkdocs", "chromium")
+def test_the_search_of_the_manual_works_from_the_disk_and_nothing_asks_the_network(site, chromium):
+    for name in ("index", "look", "reference", "log", "curves"):
+        chromium.open((site / f"{name}.html").as_uri())
+        chromium.until("document.readyState === 'complete'")
+    chromium.open((site / "look.html").as_uri())
+    chromium.until("document.readyState === 'complete' && !!window.IFrameWorker")
+    chromium.click(".md-search__input")
+    chromium.write("drift")
+    # What is typed before the search listens is looked up at the next key.
+    key = "document.querySelector('.md-search__input').dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}))"
+    first = chromium.until(f"{key} && document.querySelector('.md-search-result__link')?.href")
+    assert first.startswith((site / "drift.html").as_uri())
+    chromium.click(".md-search-result__link")
+    assert chromium.until("document.readyState === 'complete' && document.querySelector('h1')?.textContent").startswith(
+        "Drift"
+    )
+    assert chromium.complaints == []
+    assert {address.partition(":")[0] for address in chromium.requests} <= {"file", "data", "blob", "about"}
 
 
 def test_every_page_of_the_manual_has_a_picture_and_says_what_it_shows():

@@ -13,6 +13,7 @@ from dial2vec.cli import main
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.notes import read_notes
+from dial2vec.data.corpora.demo import write_sample
 
 
 def export(path: Path, n: int, *, word: str = "w1", first: int = 0) -> None:
@@ -55,6 +56,26 @@ def test_an_unchanged_export_is_not_read_again(look, tmp_path, monkeypatch):
     done = look("calls.csv")
     assert "calls.csv is unchanged since calls.look was made from it" in done.output
     assert "map.html: 20 dialogues" in done.output
+
+
+def test_a_sample_comes_along_and_is_written_once(look, tmp_path, monkeypatch):
+    assert len(write_sample(tmp_path / "whole.jsonl").read_text().splitlines()) == 1000
+    (tmp_path / "whole.jsonl").unlink()
+    monkeypatch.setattr("dial2vec.data.corpora.demo.SAMPLE", 20)
+    done = look("--sample")
+    assert done.exit_code == 0, done.output
+    assert "map.html: 20 dialogues" in done.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["map.html", "sample.jsonl", "sample.look"]
+    assert "sample.jsonl is unchanged" in look("--sample").output
+    export(tmp_path / "sample.jsonl", 20)
+    assert "sample.jsonl exists and is not the sample" in look("--sample").output
+
+
+@pytest.mark.parametrize(("given", "found"), [((), "neither an export nor"), (("a.csv", "--sample"), "an export and")])
+def test_look_takes_an_export_or_the_sample(look, given, found):
+    done = look(*given)
+    assert done.exit_code == 1
+    assert f"look was given {found} --sample; expected one of the two." in done.output
 
 
 def test_new_dialogues_join_and_changed_ones_replace_the_old(look, tmp_path):

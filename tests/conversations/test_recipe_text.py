@@ -144,3 +144,12 @@ def test_a_transcript_needs_no_recipe(tmp_path):
     (tmp_path / "call.txt").write_text("Agent: Hello\nCustomer: Hi\n")
     with pytest.raises(CorpusError, match="need no recipe"):
         recipe_text(read_export(tmp_path / "call.txt", Options()))
+
+
+def test_a_list_inside_an_object_is_read_by_the_saved_recipe_too(tmp_path):
+    calls = [{"call": n, "data": {"msgs": [{"from": {"name": "Ana"}, "body": "Hi"}]}} for n in ("a", "b")]
+    (tmp_path / "calls.json").write_text(json.dumps(calls))
+    guessed = read_export(tmp_path / "calls.json", Options())
+    (tmp_path / "saved.yaml").write_text(recipe_text(guessed))
+    saved = read_export(tmp_path / "calls.json", Options(recipe=str(tmp_path / "saved.yaml")))
+    assert saved.result.dialogues == guessed.result.dialogues != []

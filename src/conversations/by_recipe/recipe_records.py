@@ -260,6 +260,9 @@ class RecordReader:
             if turn_list is None:
                 return value if isinstance(value, str) else None
             value = turn_list
+        elif isinstance(value, dict):
+            # As `_drafted` does, so that a saved recipe reads an object around the list, too.
+            value = as_turn_list(value) or value
         elements = _elements(value)
         if self._needs_record:
             elements = [element | {"_record": values} for element in elements if isinstance(element, dict)]

@@ -12,15 +12,16 @@ from dial2vec.cli.explorer import PORT, show
 from dial2vec.cli.group import examples
 from dial2vec.cli.importing import import_, masks_of, options_of
 from dial2vec.cli.model import UNTRAINED, model_option
-from dial2vec.errors import Dial2vecError
+from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
 
 # Options of `import` that say where to write.
 WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain", "save_recipe", "new_reading")
 
 
-@click.command(epilog=examples("dial2vec look calls.csv", "dial2vec look calls.csv --redact --static map.html"))
-@click.argument("source", type=click.Path(path_type=Path))
+@click.command(epilog=examples("dial2vec look --sample", "dial2vec look calls.csv --redact --static map.html"))
+@click.argument("source", required=False, type=click.Path(path_type=Path))
+@click.option("--sample", is_flag=True, help="Look at 1,000 made-up conversations, written to sample.jsonl.")
 @click.option(
     "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder of vectors and map; default: NAME.look."
 )
@@ -28,7 +29,8 @@ WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain"
 @model_option(default=UNTRAINED, show_default=True)
 @PORT
 def look(
-    source: Path,
+    source: Path | None,
+    sample: bool,
     output: Path | None,
     static: Path | None,
     model: str,
@@ -42,7 +44,14 @@ def look(
     """
     from conversations.formats.formats import stem
     from dial2vec.collection.look import LookReading, clusters_of, look_into
+    from dial2vec.data.corpora.demo import write_sample
 
+    if sample == (source is not None):
+        raise CorpusError(
+            f"look was given {'an export and' if sample else 'neither an export nor'} --sample; expected one of the "
+            "two. Name a file or folder of conversations, or try `dial2vec look --sample`."
+        )
+    source = source or write_sample(Path("sample.jsonl"))
     options, masks = options_of(reading), masks_of(reading)
     folder = output or Path(f"{stem(source)}.look")
     collection = look_into(folder, source, LookReading(model, options, masks, reading["merge_turns"]), say=click.echo)

@@ -52,7 +52,7 @@ class SourceFile:
     :param address: Place for errors and for the quarantine: path on disk, within an archive its path there.
     :param size: Size in bytes; of a gzip file the packed size.
     :param open: Function that opens the file's unpacked bytes.
-    :param again: Advice on its replacement, for errors.
+    :param again: Way to replace it, for errors.
     """
 
     path: str
@@ -96,7 +96,7 @@ def open_zip(content: Path | io.BytesIO, where: str, *, again: str = BRING) -> I
 
     :param content: Path or bytes of the archive.
     :param where: Address of the archive.
-    :param again: Advice on its replacement.
+    :param again: Way to replace it.
     :raises CorpusError: if it is damaged, no zip or harmful.
     """
     packed = content.stat().st_size if isinstance(content, Path) else content.getbuffer().nbytes

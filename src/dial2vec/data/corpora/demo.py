@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from conversations.dialogue import Dialogue, Quarantined, Turn, read_dialogues, write_dialogues
+from conversations.errors import CorpusError
 from dial2vec.config import Read
 from dial2vec.data.corpora.corpus import Fetched, Splitting
 
 FILE = "dialogues.jsonl.gz"
 CUSTOMER, AGENT = "customer", "agent"
+SAMPLE = 1000
 MIXED_SHARE = 0.2
 SMALL_TALK = 0.5
 GOALS = {"book": 5, "change": 3, "cancel": 3, "problem": 3}
@@ -63,6 +65,19 @@ class DemoCorpus:
 def write_demo(folder: Path) -> int:
     """Write the demo corpus to `folder/dialogues.jsonl.gz`, always the same, and return the number of dialogues."""
     return write_dialogues(folder / FILE, generate_demo())
+
+
+def write_sample(file: Path) -> Path:
+    """Write the first 1,000 dialogues of the demo corpus to a `.jsonl` file, unless it holds them; return its path.
+
+    :raises CorpusError: if the file exists and holds anything else.
+    """
+    sample = list(generate_demo(n_dialogues=SAMPLE))
+    if not file.exists():
+        write_dialogues(file, sample)
+    elif list(read_dialogues(file, quarantine=[])) != sample:
+        raise CorpusError(f"{file} exists and is not the sample; expected a free name. Rename it, or work elsewhere.")
+    return file
 
 
 def generate_demo(*, n_dialogues: int = 2000, seed: int = 7) -> Iterator[Dialogue]:
