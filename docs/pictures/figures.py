@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from conversations.files import atomic_path
-from dial2vec.data.stats import PUBLISHED
 from dial2vec.evaluation.geometry import COLOURS
 from dial2vec_papers.tables.charts import draw_methods, draw_results
+from dial2vec_papers.tables.published import COUNTS
 from scratch import ROOT
 
 DPI = 110
@@ -78,8 +78,8 @@ def sheet(width: float, height: float, columns: int, **options: Any) -> tuple[An
 def corpora() -> Any:
     """Draw how large the six corpora are."""
     figure, panels = sheet(8.6, 2.4, 4, sharey=True)
-    names = sorted(PUBLISHED, key=lambda name: sum(split[0] for split in PUBLISHED[name][0].values()))
-    sizes = [PUBLISHED[name] for name in names]
+    names = sorted(COUNTS, key=lambda name: sum(split[0] for split in COUNTS[name]["splits"].values()))
+    sizes = [(COUNTS[name]["splits"], COUNTS[name]["labels"]) for name in names]
     for panel, title, values in (
         (panels[0], "dialogues", [sum(split[0] for split in splits.values()) for splits, _ in sizes]),
         (panels[1], "turns of a dialogue", [splits["train"][1] for splits, _ in sizes]),

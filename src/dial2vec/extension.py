@@ -11,5 +11,5 @@ GROUP = "dial2vec.papers"
 
 @cache
 def papers(registry: str) -> dict[str, Any]:
-    """Return a registry of the papers' package, "corpora" or "commands"; empty if the package is not installed."""
+    """Return the papers' registry "corpora", "counts" or "commands"; empty if their package is not installed."""
     return {name: entry for point in entry_points(group=GROUP, name=registry) for name, entry in point.load().items()}

@@ -187,7 +187,7 @@ def evaluate(
         )
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts
-    from dial2vec_papers.tasks.evaluate_encoder import evaluate_baseline, evaluate_model
+    from dial2vec_papers.tasks.evaluate_encoder import ToFit, evaluate_system
     from dial2vec_papers.tasks.sources import Sources
 
     kept = {name: Artifacts(find_root(), name) for name in corpora}
@@ -197,16 +197,13 @@ def evaluate(
         **data,
     )
     names = [name.strip() for name in tasks.split(",") if name.strip()]
-    common: dict[str, Any] = {"similarity": similarity, "seed": seed, "output": output, "say": click.echo}
-    if model is not None:
-        evaluate_model(model, names, sources, pictures=pictures, **common)
-    elif baseline is not None:
-        root = find_root()
-        start = load_settings(root / "params.yaml").encoder.name
-        train = kept[corpora[0]].split("train")
-        evaluate_baseline(
-            baseline, names, sources, corpus=corpora[0], train=train, start=start, pictures=pictures, **common
-        )
+    system: str | ToFit = model or ""
+    if baseline is not None:
+        start = load_settings(find_root() / "params.yaml").encoder.name
+        system = ToFit(baseline, corpora[0], kept[corpora[0]].split("train"), start)
+    evaluate_system(
+        system, names, sources, similarity=similarity, seed=seed, output=output, pictures=pictures, say=click.echo
+    )
 
 
 @click.command(epilog=examples("dial2vec papers queries ubuntu_v2 --split test --output queries.jsonl"))
@@ -221,9 +218,9 @@ def queries(corpus: str, split: str, output: Path) -> None:
     """
     from conversations.dialogue import Quarantined
     from dial2vec.data.corpora import get_corpus
-    from dial2vec.data.corpora.file_corpus import CandidateCorpus
-    from dial2vec.data.corpora.response_queries import write_queries
     from dial2vec.errors import CorpusError
+    from dial2vec_papers.corpora.file_corpus import CandidateCorpus
+    from dial2vec_papers.corpora.response_queries import write_queries
 
     root = find_root()
     reader = get_corpus(corpus, data=root / "data")

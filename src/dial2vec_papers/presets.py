@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
@@ -17,19 +17,14 @@ from dial2vec.encoder.names import SHORT_NAMES
 from dial2vec.errors import SettingsError, did_you_mean
 from dial2vec.params import settings_from_dict
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Blocks = dict[str, dict[str, Any]]
+Block = TypeVar("Block", bound="DataclassInstance")
 # Epochs of the published training script of Liu et al. 2022; the paper has no number. Other corpora get OTHER_EPOCHS.
 EPOCHS = {"bitod": 10, "doc2dial": 5, "sgd": 5, "self_dialogue": 2, "multiwoz": 2, "metalwoz": 2}
 OTHER_EPOCHS = 5
-# What all papers share: no extra tables or layers, the networks' own dropout, and all of the training data.
-PLAIN: dict[str, Any] = {
-    "max_length": 512,
-    "last_turns": None,
-    "pooling": "role",
-    "hierarchy": "none",
-    "turn_embeddings": False,
-    "role_embeddings": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,141 +38,15 @@ class Preset:
 
     source: str
     blocks: Blocks
-    open: tuple[str, ...] = field(default=())
+    open: Sequence[str] = ()
 
 
-PRESETS: dict[str, Preset] = {
-    "dial2vec-paper": Preset(
-        "Liu et al. 2022",
-        {
-            "sample": {"negatives": 9, "passes": 1, "keep_role": "random", "min_turns": 5, "among": "all"},
-            "encoder": PLAIN | {"input": "eou"},
-            "train": {
-                "method": "dial2vec",
-                "temperature": 0.2,
-                "window": 10,
-                "loss_mean": "dialogues",
-                "learning_rate": 1e-5,
-                "epochs": OTHER_EPOCHS,
-                "max_dialogues": None,
-                "batch_size": 5,
-                "gradient_accumulation": 4,
-                "frozen_share": 0.5,
-                "attention_dropout": True,
-                "warmup_share": 0.1,
-                "weight_decay": 0.01,
-                "checkpoint_steps": 100,
-            },
-            "select": {"selection": "dev_purity"},
-            "evaluate": {"kmeans": "paper", "clusters": "corpus"},
-        },
-        (
-            "20 dialogues a step are 5 on each of 4 GPUs (section 4.4), here 4 batches of 5.",
-            "Negatives, epochs, weight decay, warm-up and the checkpoint with the best purity on dev are the published "
-            "code's: the paper names none of them.",
-        ),
-    ),
-    "dse-paper": Preset(
-        "Zhou et al. 2022",
-        {
-            "encoder": PLAIN | {"input": "auto"},
-            "train": {"method": "dse", "attention_dropout": True, "weight_decay": 0.0},
-            "dse": {
-                "pairs": "1-1",
-                "min_words": 4,
-                "weights": "code",
-                "temperature": 0.05,
-                "learning_rate": 3e-6,
-                "head_learning_rate": 3e-4,
-                "epochs": 15,
-                "batch_size": 1024,
-                "frozen_share": 0.0,
-                "max_pairs": None,
-                "max_length": 32,
-            },
-            "select": {"selection": "last"},
-        },
-        (
-            "The paper trains on nine corpora together, 893,000 pairs (appendix A).",
-            "The weights of near negatives stand where the published code has them, not where the paper prints them.",
-            "1,024 pairs a step need the memory for them; with fewer, lower dse.batch_size.",
-        ),
-    ),
-    "dialoguecse-paper": Preset(
-        "Liu et al. 2021",
-        {
-            "encoder": PLAIN | {"input": "auto"},
-            "train": {"method": "dialoguecse", "attention_dropout": True},
-            "dialoguecse": {
-                "guidance": "matching",
-                "aggregation": "mean",
-                "mlm_epochs": 0.5,
-                "mlm_max_utterances": None,
-                "mlm_max_masks": 10,
-                "context_turns": 3,
-                "negatives": 9,
-                "min_turns": 4,
-                "temperature": 0.1,
-                "learning_rate": 5e-5,
-                "batch_size": 20,
-                "frozen_share": 0.5,
-                "max_responses": None,
-                "max_length": 100,
-            },
-            "select": {"selection": "last"},
-        },
-        ("The number of epochs stays as it is: no number of the paper is known here.",),
-    ),
-    "dialaug-paper": Preset(
-        "Poddar et al. 2022",
-        {
-            "encoder": PLAIN | {"input": "auto"},
-            "train": {"method": "dialaug", "attention_dropout": True},
-            "dialaug": {
-                "augmentation": "conmix",
-                "share": None,
-                "pooling": "cls",
-                "end_of_turn": "eot",
-                "scoring": "dot",
-                "contrast": 0.5,
-                "positive_in_sum": False,
-                "learning_rate": 5e-5,
-                "batch_size": 20,
-                "frozen_share": 0.0,
-                "max_responses": None,
-                "max_length": None,
-                "max_response_length": None,
-            },
-            "select": {"selection": "last"},
-        },
-        (
-            "The learning rate is a usual one for BERT, as the paper says; temperature and epochs stay as they are: no "
-            "number of the paper is known here.",
-            "Batches of 32 are the paper's for some corpora.",
-        ),
-    ),
-    "intent-augmentation-paper": Preset(
-        '"Generating Synthetic Data via Intent-Preserving and Intent-Corrupting Augmentations"',
-        {
-            "encoder": PLAIN | {"input": "closed", "pooling": "separators"},
-            "train": {"method": "intent_augmentation", "attention_dropout": True},
-            "intent_augmentation": {
-                "ways": ["insertion", "back_translation", "shuffling", "shortening", "lengthening"],
-                "stages": "clusters",
-                "masked_model": "bert",
-                "translation_models": ["Helsinki-NLP/opus-mt-en-de", "Helsinki-NLP/opus-mt-de-en"],
-                "temperature": None,
-                "max_dialogues": None,
-                "max_length": 512,
-            },
-            "select": {"selection": "last"},
-        },
-        (
-            "Without BERT's weights, intent_augmentation.masked_model: corpus trains a masked model on the corpus.",
-            "Learning rate, epochs and batch stay as they are, and the two translation models are only an example.",
-        ),
-    ),
-}
+def _presets() -> dict[str, Preset]:
+    read = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return {name: Preset(**preset) for name, preset in read["presets"].items()}
+
+
+PRESETS = _presets()
 
 
 def preset_of(name: str) -> Preset:
@@ -216,12 +85,13 @@ def with_preset(settings: Settings, name: str, *, corpus: str) -> Settings:
     """
     blocks = preset_blocks(name, encoder=settings.encoder.name, corpus=corpus)
     return dataclasses.replace(
-        settings,
-        **{
-            block: dataclasses.replace(getattr(settings, block), **{key: _frozen(value) for key, value in new.items()})
-            for block, new in blocks.items()
-        },
+        settings, **{block: with_values(getattr(settings, block), values) for block, values in blocks.items()}
     )
+
+
+def with_values(block: Block, values: Mapping[str, Any]) -> Block:
+    """Return a block of settings with some values replaced; lists become tuples."""
+    return dataclasses.replace(block, **{key: _frozen(value) for key, value in values.items()})
 
 
 def _frozen(value: Any) -> Any:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from dial2vec.config import Prepare, Read, Settings
-from dial2vec.data.stats import DIFFERENCES, PUBLISHED, Count, Statistics, corpus_table, count_corpus
+from dial2vec.data.stats import Count, Statistics, corpus_table, count_corpus
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora import CORPORA
+from dial2vec_papers.tables.published import COUNTS
 
 EMPTY = Count(0, 0.0, 0.0, 0)
 
@@ -97,8 +98,9 @@ def test_corpus_of_ones_own_has_the_table_only(tmp_path: Path):
 
 
 def test_every_published_corpus_has_a_reader_and_a_word_on_what_differs():
-    assert set(PUBLISHED) == set(DIFFERENCES) <= set(CORPORA) - {"demo"}
-    assert sum(n for splits, _ in PUBLISHED.values() for n, _, _ in splits.values()) == 98_879
+    assert set(COUNTS) <= set(CORPORA)
+    assert all(len(published["remarks"]) > 1 for published in COUNTS.values())
+    assert sum(n for published in COUNTS.values() for n, _, _ in published["splits"].values()) == 98_879
 
 
 def test_rare_reasons_are_only_counted():
@@ -119,6 +121,6 @@ def test_reason_of_a_record_without_an_id_is_kept_whole(tmp_path: Path):
 
 
 def test_corpus_that_was_not_fetched_says_which_command_does(tmp_path: Path):
-    for name in PUBLISHED:
+    for name in COUNTS:
         with pytest.raises(CorpusError, match=rf"data/{name} does not exist; .* Run `dial2vec fetch {name}`"):
             count_corpus(name, data=tmp_path / "data", settings=Settings())

@@ -17,7 +17,14 @@ from dial2vec.encoder.names import SHORT_NAMES
 from dial2vec.encoder.reading import Reading
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ModelError, SettingsError
-from dial2vec.training.candidates import START, Candidate, become, read_candidates, save_weights, write_candidates
+from dial2vec.training.candidates import (
+    START,
+    Candidate,
+    apply_candidate,
+    read_candidates,
+    save_weights,
+    write_candidates,
+)
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given, prepare
@@ -74,7 +81,7 @@ def as_candidate(start, encoder, found, folder):
     write_candidates(folder / "candidates", checkpoints=folder / "c", reading=found.reading)
     [first, last] = read_candidates(folder / "candidates")
     assert (first, last.reading) == (START, found.reading)
-    become(start, last, folder / "candidates").save_pretrained(folder / "model")
+    apply_candidate(start, last, folder / "candidates").save_pretrained(folder / "model")
     return DialogueEncoder.from_pretrained(folder / "model")
 
 
@@ -221,12 +228,12 @@ def test_every_input_has_one_for_utterances_together_and_apart():
 
 def test_a_start_reads_as_before_once_it_is_no_candidate_with_another_reading(folders, tmp_path):
     encoder, expected = loaded(folders, "plato"), loaded(folders, "plato").encode(corpus())
-    become(encoder, Candidate("other", 0, reading=Reading("plato_turns", "turns")), tmp_path)
+    apply_candidate(encoder, Candidate("other", 0, reading=Reading("plato_turns", "turns")), tmp_path)
     assert not np.allclose(encoder.encode(corpus()), expected)
-    become(encoder, START, tmp_path)
+    apply_candidate(encoder, START, tmp_path)
     np.testing.assert_array_equal(encoder.encode(corpus()), expected)
     with pytest.raises(ModelError, match="reads dialogues in its own way only"):
-        become(encoder, Candidate("other", 0, reading=Reading("turns", "turns")), tmp_path)
+        apply_candidate(encoder, Candidate("other", 0, reading=Reading("turns", "turns")), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +265,7 @@ def test_weights_that_were_trained_without_a_head_get_none_from_the_start(folder
     write_candidates(tmp_path / "candidates", checkpoints=tmp_path / "c")
     start, last = read_candidates(tmp_path / "candidates")
     encoders = [
-        become(DialogueEncoder.from_pretrained(tmp_path / "start"), one, tmp_path / "candidates")
+        apply_candidate(DialogueEncoder.from_pretrained(tmp_path / "start"), one, tmp_path / "candidates")
         for one in (start, last)
     ]
     assert [one.head is None for one in encoders] == [False, True]

@@ -17,7 +17,7 @@ from dial2vec.config import EncoderSettings, Train
 from dial2vec.encoder import DialogueEncoder, backbone, names
 from dial2vec.encoder.inputs import STYLES, input_style
 from dial2vec.errors import ModelError
-from dial2vec.training.candidates import become, read_candidates, write_candidates
+from dial2vec.training.candidates import apply_candidate, read_candidates, write_candidates
 from dial2vec.training.data import training_order
 from dial2vec.training.loop import train
 from dial2vec.training.methods.dial2vec import SelfGuidedSet, self_and_cross
@@ -190,7 +190,7 @@ def test_each_trains_by_the_self_guided_task_and_its_checkpoint_is_whole(name, t
     assert any(not torch.equal(before[key], value) for key, value in encoder.named_parameters())
     write_candidates(tmp_path / "candidates", checkpoints=tmp_path / "c")
     last = read_candidates(tmp_path / "candidates")[-1]
-    again = become(DialogueEncoder.from_pretrained(name), last, tmp_path / "candidates")
+    again = apply_candidate(DialogueEncoder.from_pretrained(name), last, tmp_path / "candidates")
     assert last.step == result.steps
     assert all(torch.equal(again.state_dict()[key], value) for key, value in encoder.state_dict().items())
 

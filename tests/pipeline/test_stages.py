@@ -28,7 +28,7 @@ from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import draw_dialogues, select
 from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
-from dial2vec.training.candidates import become, read_candidates
+from dial2vec.training.candidates import apply_candidate, read_candidates
 from dial2vec.training.negatives import Samples
 from tests.pipeline.projects import READY, TO_THE_FIGURES, change, run
 
@@ -94,7 +94,7 @@ def test_the_model_is_the_candidate_that_was_chosen(large_run, selection):
     chosen = read_json(artifacts.selection)["chosen"]
     candidate = next(one for one in read_candidates(artifacts.candidates) if one.name == chosen)
     encoder = DialogueEncoder.from_pretrained(load_settings(large_run / "params.yaml").encoder.name)
-    expected = become(encoder, candidate, artifacts.candidates)
+    expected = apply_candidate(encoder, candidate, artifacts.candidates)
     dev = list(read_dialogues(artifacts.split("dev")))
     found = DialogueEncoder.from_pretrained(artifacts.model)
     np.testing.assert_allclose(found.encode(dev), expected.encode(dev), atol=1e-6)
@@ -115,7 +115,7 @@ def test_the_figures_of_a_candidate_in_the_choice_are_those_that_its_vectors_hav
     entries = read_json(artifacts.selection)["candidates"]
     for place in (0, 2, 6, 8):
         encoder = DialogueEncoder.from_pretrained(load_settings(large_once / "params.yaml").encoder.name)
-        encoder = become(encoder, read_candidates(artifacts.candidates)[place], artifacts.candidates)
+        encoder = apply_candidate(encoder, read_candidates(artifacts.candidates)[place], artifacts.candidates)
         found = measure(encoder, dev, runs=2, seed=42, batch_size=8, progress=False).scores
         # What is shown beside the choice may be computed in bf16.
         assert entries[place]["dev"]["map"] == pytest.approx(found["map"], abs=3)

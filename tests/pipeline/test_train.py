@@ -20,7 +20,7 @@ from dial2vec.pipeline.select import select
 from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
 from dial2vec.training import plan
-from dial2vec.training.candidates import become, read_candidates
+from dial2vec.training.candidates import apply_candidate, read_candidates
 from dial2vec.training.methods import masked
 from dial2vec.training.methods.dialoguecse import ContextSet
 from dial2vec.training.methods.masked import MaskedSet
@@ -70,7 +70,7 @@ def test_the_candidates_hold_what_guessing_words_changed_in_frozen_layers_too(gu
     assert len(read_json(artifacts.training)["before"]["history"]) == 4
     first, *_, last = read_candidates(artifacts.candidates)
     assert (first.base, last.base) == (None, "base.safetensors")
-    found = become(start(guessing), last, artifacts.candidates).network.state_dict()
+    found = apply_candidate(start(guessing), last, artifacts.candidates).network.state_dict()
     assert all(torch.equal(found[name], value) for name, value in trained[-1].network.state_dict().items())
     table = "backbone.embeddings.word_embeddings.weight"
     assert not torch.equal(found[table], start(guessing).network.state_dict()[table])
@@ -91,7 +91,7 @@ def test_the_start_keeps_its_own_reading_beside_candidates_with_another(project)
     assert [one.reading for one in entries] == [None, Reading("turns", "turns")]
     dev, selection = list(read_dialogues(artifacts.split("dev"))), read_json(artifacts.selection)
     for entry, shown in zip(entries, selection["candidates"], strict=True):
-        encoder = become(start(project), entry, artifacts.candidates)
+        encoder = apply_candidate(start(project), entry, artifacts.candidates)
         found = measure(encoder, dev, runs=2, seed=42, batch_size=8, progress=False).scores
         assert shown["dev"]["map"] == pytest.approx(found["map"], abs=3)
     figures = read_json(artifacts.metrics)
@@ -167,7 +167,7 @@ def test_a_token_that_was_added_is_in_the_candidates_and_in_the_model(project, t
     artifacts, _ = run(project, *READY, train_encoder, select)
     first, *_, last = read_candidates(artifacts.candidates)
     assert (first.added, last.added) == ((), ("[DEL]",))
-    found = become(start(project), last, artifacts.candidates)
+    found = apply_candidate(start(project), last, artifacts.candidates)
     weights = found.network.state_dict()
     assert all(torch.equal(weights[name], value) for name, value in trained[-1].network.state_dict().items())
     model = DialogueEncoder.from_pretrained(artifacts.model)
@@ -187,7 +187,10 @@ def test_the_codes_of_a_poly_encoder_are_in_the_candidates_and_in_the_model(proj
     artifacts, _ = run(project, *READY, train_encoder, select)
     first, *_, last = read_candidates(artifacts.candidates)
     assert (first.codes, first.added, last.codes, last.added) == (0, (), 3, ("[EOT]",))
-    found, model = become(start(project), last, artifacts.candidates), DialogueEncoder.from_pretrained(artifacts.model)
+    found, model = (
+        apply_candidate(start(project), last, artifacts.candidates),
+        DialogueEncoder.from_pretrained(artifacts.model),
+    )
     for encoder in (found, model):
         assert torch.equal(encoder.network.codes, trained[-1].network.codes)
         assert encoder.tokens.input == "eot"
@@ -203,7 +206,7 @@ def test_the_last_heads_are_fitted_on_the_vectors_of_the_trained_encoder(larger,
     everyone = list(read_dialogues(artifacts.split("train")))
     drawn = Given(start(larger), everyone, samples, settings, artifacts.vectors).drawn(None, stream=0)
     entry = next(entry for entry in read_candidates(artifacts.candidates) if entry.name == "checkpoint of step 10")
-    encoder = become(start(larger), entry, artifacts.candidates)
+    encoder = apply_candidate(start(larger), entry, artifacts.candidates)
     with encoder.without_head():
         expected, untrained = encoder.encode(drawn), start(larger).encode(drawn)
     found = np.concatenate([np.load(path) for path in sorted((artifacts.vectors / "trained").glob("*.npy"))])

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.data.corpora import checksum
-from dial2vec.data.corpora.checksum import PINNED, content_digest
-from dial2vec.data.corpora.fetch import fetch
+from dial2vec.data.corpora import fetch_corpus as fetch
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora import CORPORA
+from dial2vec_papers.corpora import fetch as fetching
+from dial2vec_papers.corpora.fetch import PINNED, content_digest
 from tests.data.corpora.archives import zipped
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def packed(path: Path, files: dict[str, str], *, top: str = "sgd-main", method: 
 def pinned(tmp_path, monkeypatch) -> str:
     pattern = PINNED["sgd"][0]
     digest = content_digest(packed(tmp_path / "first.zip", FILES), pattern)
-    monkeypatch.setattr(checksum, "PINNED", {"sgd": (pattern, digest)})
+    monkeypatch.setattr(fetching, "PINNED", {"sgd": (pattern, digest)})
     return digest
 
 
@@ -59,7 +59,7 @@ def test_whoever_trusts_another_archive_says_so_by_its_digest(pinned, tmp_path):
     archive = packed(tmp_path / "mirror" / "sgd" / "x.zip", FILES | {"train/dialogues_001.json": "[{}]"})
     (tmp_path / "data" / "sgd").mkdir(parents=True)
     record = tmp_path / "data" / "sgd" / "sgd.zip.sha256"
-    record.write_text(f"{checksum._sha256(archive)}  x.zip\n")
+    record.write_text(f"{fetching._sha256(archive)}  x.zip\n")
     assert fetch("sgd", data=tmp_path / "data", mirror=tmp_path / "mirror").path.is_file()
 
 

@@ -11,7 +11,7 @@ from conversations.files import write_json
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.errors import ArtifactError, Dial2vecError
-from dial2vec.training.candidates import Candidate, become, read_candidates, save_weights, write_candidates
+from dial2vec.training.candidates import Candidate, apply_candidate, read_candidates, save_weights, write_candidates
 
 from .test_loop import NEIGHBOURS, SETTINGS, corpus, run
 
@@ -53,12 +53,12 @@ def test_candidates_are_listed_by_their_step_the_start_first(trained):
 
 
 def test_the_start_stays_as_it_is(trained, tiny_folder):
-    found = become(start(tiny_folder), read_candidates(trained[2])[0], trained[2])
+    found = apply_candidate(start(tiny_folder), read_candidates(trained[2])[0], trained[2])
     np.testing.assert_array_equal(found.encode(corpus()), start(tiny_folder).encode(corpus()))
 
 
 def test_a_head_is_put_on_the_untrained_start(trained, tiny_folder):
-    found = become(start(tiny_folder), read_candidates(trained[2])[1], trained[2])
+    found = apply_candidate(start(tiny_folder), read_candidates(trained[2])[1], trained[2])
     expected = a_head()(torch.from_numpy(start(tiny_folder).encode(corpus())))
     np.testing.assert_allclose(found.encode(corpus()), expected, atol=1e-6)
 
@@ -66,9 +66,9 @@ def test_a_head_is_put_on_the_untrained_start(trained, tiny_folder):
 def test_the_last_checkpoint_gives_the_vectors_of_the_trained_encoder(trained, tiny_folder):
     encoder, _, folder = trained
     *_, last, mapped = read_candidates(folder)
-    found = become(start(tiny_folder), last, folder)
+    found = apply_candidate(start(tiny_folder), last, folder)
     np.testing.assert_array_equal(found.encode(corpus()), encoder.encode(corpus()))
-    found = become(start(tiny_folder), mapped, folder)
+    found = apply_candidate(start(tiny_folder), mapped, folder)
     with encoder.without_head():
         expected = a_head(seed=2)(torch.from_numpy(encoder.encode(corpus())))
     np.testing.assert_allclose(found.encode(corpus()), expected, atol=1e-6)
@@ -79,9 +79,13 @@ def test_a_candidate_has_the_hierarchy_and_the_tables_that_training_left(tiny_fo
     encoder, _ = run(tiny_folder, tmp_path / "checkpoints", hierarchy=hierarchy)
     write_candidates(tmp_path / "candidates", checkpoints=tmp_path / "checkpoints")
     first, *_, last = read_candidates(tmp_path / "candidates")
-    began = become(DialogueEncoder.from_pretrained(tiny_folder, hierarchy=hierarchy), first, tmp_path / "candidates")
+    began = apply_candidate(
+        DialogueEncoder.from_pretrained(tiny_folder, hierarchy=hierarchy), first, tmp_path / "candidates"
+    )
     np.testing.assert_array_equal(began.encode(corpus()), start(tiny_folder).encode(corpus()))
-    found = become(DialogueEncoder.from_pretrained(tiny_folder, hierarchy=hierarchy), last, tmp_path / "candidates")
+    found = apply_candidate(
+        DialogueEncoder.from_pretrained(tiny_folder, hierarchy=hierarchy), last, tmp_path / "candidates"
+    )
     np.testing.assert_array_equal(found.encode(corpus()), encoder.encode(corpus()))
     for name, weights in encoder.network.hierarchy.named_parameters():
         assert torch.equal(dict(found.network.hierarchy.named_parameters())[name], weights), name
@@ -89,7 +93,7 @@ def test_a_candidate_has_the_hierarchy_and_the_tables_that_training_left(tiny_fo
     assert not np.allclose(found.encode(corpus()), encoder.encode(corpus()), atol=1e-4)
     found.save_pretrained(tmp_path / "saved")
     with pytest.raises(ArtifactError, match=r"weights that the encoder lacks \(hierarchy\."):
-        become(start(tiny_folder), last, tmp_path / "candidates")
+        apply_candidate(start(tiny_folder), last, tmp_path / "candidates")
 
 
 def test_each_checkpoint_gives_the_vectors_that_the_encoder_had_at_that_step(tiny_folder, tmp_path):
@@ -106,7 +110,7 @@ def test_each_checkpoint_gives_the_vectors_that_the_encoder_had_at_that_step(tin
     [_, *checkpoints] = read_candidates(tmp_path / "candidates")
     assert [one.step for one in checkpoints] == sorted(seen) == [3, 6, 9, 12]
     for one in checkpoints:
-        found = become(start(tiny_folder), one, tmp_path / "candidates")
+        found = apply_candidate(start(tiny_folder), one, tmp_path / "candidates")
         assert found.head is None
         np.testing.assert_array_equal(found.encode(corpus()), seen[one.step])
     assert not np.allclose(seen[3], seen[12], atol=1e-3)
@@ -142,7 +146,7 @@ def test_a_missing_or_damaged_file_is_one_sentence(trained, tiny_folder, tmp_pat
     path.unlink() if damage == "missing" else path.write_bytes(path.read_bytes()[: 500 if damage == "cut" else 0])
     candidate = next(one for one in read_candidates(folder) if one.step == 3)
     with pytest.raises(Dial2vecError, match=file) as error:
-        become(start(tiny_folder), candidate, folder)
+        apply_candidate(start(tiny_folder), candidate, folder)
     assert "\n" not in str(error.value)
 
 
@@ -156,7 +160,7 @@ def test_weights_of_another_encoder_are_one_sentence(tiny_folder, tmp_path):
     ):
         save_file(other, tmp_path / "weights-3.safetensors")
         with pytest.raises(ArtifactError, match=reason) as error:
-            become(start(tiny_folder), Candidate("other", 3, weights="weights-3.safetensors"), tmp_path)
+            apply_candidate(start(tiny_folder), Candidate("other", 3, weights="weights-3.safetensors"), tmp_path)
         assert "\n" not in str(error.value)
 
 
@@ -181,10 +185,10 @@ def test_base_weights_are_loaded_first_and_their_loss_is_one_sentence(trained, t
     save_file({name: torch.full((16,), 7.0) for name in names}, tmp_path / "base.safetensors")
     write_candidates(tmp_path / "c", checkpoints=trained[1], base=tmp_path / "base.safetensors")
     last = read_candidates(tmp_path / "c")[-1]
-    found = become(start(tiny_folder), last, tmp_path / "c").network.state_dict()
+    found = apply_candidate(start(tiny_folder), last, tmp_path / "c").network.state_dict()
     # The frozen bottom is from the base weights, the top from the checkpoint.
     assert torch.equal(found[names[0]], torch.full((16,), 7.0))
     assert torch.equal(found[names[1]], trained[0].network.state_dict()[names[1]])
     (tmp_path / "c" / "base.safetensors").unlink()
     with pytest.raises(ArtifactError, match=r"base\.safetensors cannot be loaded"):
-        become(start(tiny_folder), last, tmp_path / "c")
+        apply_candidate(start(tiny_folder), last, tmp_path / "c")

@@ -23,7 +23,7 @@ from dial2vec.training.loop import _Objective, train
 from dial2vec.training.methods import METHODS
 from dial2vec.training.methods.dial2vec import SelfGuidedSet
 from dial2vec.training.negatives import draw_samples
-from dial2vec.training.plan import Given, carry_out
+from dial2vec.training.plan import Given
 from dial2vec_papers.tables.systems import ALL
 from tests.conftest import make_dialogue
 
@@ -66,8 +66,8 @@ def run(folder, checkpoints, *, settings=SETTINGS, fingerprint="x", hierarchy="n
     vectors = checkpoints.with_name("vectors")
     given = Given(encoder, dialogues, samples_of(dialogues), Settings(seed=1, train=settings), vectors)
     plan = METHODS[settings.method](given)
-    return encoder, carry_out(
-        plan, encoder, seed=1, checkpoints=checkpoints, adaptation=vectors / "before", fingerprint=fingerprint
+    return encoder, plan.run(
+        encoder, seed=1, checkpoints=checkpoints, adaptation=vectors / "before", fingerprint=fingerprint
     )[1]
 
 

@@ -24,8 +24,8 @@ from dial2vec.training.data import whole_batches
 from dial2vec.training.loop import ProcessBatches
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
-from dial2vec.training.plan import Given, carry_out
-from dial2vec.training.processes import by_the_first, gathered, meet, rank, the_first_first
+from dial2vec.training.plan import Given
+from dial2vec.training.processes import barrier, gathered, main_process_first, on_main_process, rank
 from tests.conftest import make_dialogue
 
 INTERRUPTED = "dial2vec"
@@ -62,7 +62,7 @@ def losses_and_weights(folder, work, interrupted=""):
         settings = replace(SETTINGS, train=replace(SETTINGS.train, method=method))
         encoder, dialogues = DialogueEncoder.from_pretrained(folder, device="cpu"), corpus()
         samples = draw_samples(dialogues, negatives=3, passes=1, keep_role="random", min_turns=2, seed=1)
-        with the_first_first():
+        with main_process_first():
             vectors = Path(work, "vectors", method)
             plan = METHODS[method](Given(encoder, dialogues, samples, settings, vectors))
         places = {"checkpoints": Path(work, method), "adaptation": Path(work, "before", method), "fingerprint": "x"}
@@ -70,10 +70,10 @@ def losses_and_weights(folder, work, interrupted=""):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(loop._Progress, "on_step_begin", after_three, raising=False)
                 with pytest.raises(InterruptedError):
-                    carry_out(plan, encoder, seed=1, **places)
+                    plan.run(encoder, seed=1, **places)
             encoder = DialogueEncoder.from_pretrained(folder, device="cpu")
             plan = METHODS[method](Given(encoder, dialogues, samples, settings, vectors))
-        _, done = carry_out(plan, encoder, seed=1, **places)
+        _, done = plan.run(encoder, seed=1, **places)
         assert done.resumed_from == (2 if method == interrupted else 0)
         last = [float(weights.detach().double().abs().sum()) for weights in encoder.parameters()]
         found[method] = {"loss": [one["loss"] for one in done.history], "tokens": done.tokens, "weights": last}
@@ -152,14 +152,14 @@ def test_the_mean_of_what_processes_find_is_the_mean_over_the_batch(n, batch_siz
 def test_one_process_needs_nobody():
     rows = torch.ones(2, 3, requires_grad=True)
     assert gathered(rows) is rows
-    assert by_the_first(lambda: 3) == 3
-    meet()
-    with the_first_first():
+    assert on_main_process(lambda: 3) == 3
+    barrier()
+    with main_process_first():
         assert rank() == 0
 
 
 if __name__ == "__main__":
-    meet()
+    barrier()
     outcome = losses_and_weights(*sys.argv[1:], interrupted=INTERRUPTED)
     if rank() == 0:
         Path(sys.argv[2], "found.json").write_text(json.dumps(outcome))

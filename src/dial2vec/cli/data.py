@@ -21,8 +21,8 @@ def fetch(corpus: str) -> None:
     The environment variable DIAL2VEC_MIRROR names a mirror to use instead of the internet: a folder or a URL, with one
     folder per corpus that holds the upstream archive. The archive's SHA-256 is recorded and checked by later downloads.
     """
-    from dial2vec.data.corpora.fetch import MIRROR
-    from dial2vec.data.corpora.fetch import fetch as fetch_corpus
+    from dial2vec.data.corpora import fetch_corpus
+    from dial2vec.data.corpora.corpus import MIRROR
     from dial2vec.project.dvc import add_data, restore_data
 
     root = find_root()

@@ -18,46 +18,8 @@ from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.splits import SPLITS, Division, divide, signed_blocks
+from dial2vec.extension import papers
 
-# Liu et al. 2022, Table 1: dialogues, mean turns and mean words of each split, and labels of the whole corpus.
-PUBLISHED: dict[str, tuple[dict[str, tuple[int, int, int]], int]] = {
-    "bitod": ({"train": (2952, 19, 217), "dev": (70, 11, 109), "test": (106, 10, 106)}, 6),
-    "doc2dial": ({"train": (3474, 11, 187), "dev": (661, 12, 182), "test": (661, 12, 182)}, 4),
-    "metalwoz": ({"train": (30307, 11, 83), "dev": (3788, 11, 82), "test": (3789, 11, 82)}, 47),
-    "multiwoz": ({"train": (8437, 13, 177), "dev": (1077, 9, 110), "test": (1084, 9, 110)}, 7),
-    "self_dialogue": ({"train": (19331, 15, 151), "dev": (2416, 15, 151), "test": (2417, 15, 152)}, 28),
-    "sgd": ({"train": (16142, 20, 199), "dev": (836, 14, 140), "test": (1331, 12, 124)}, 45),
-}
-RANDOM_SPLITS = (
-    "Upstream has no splits: the sizes are the paper's, but `seed` of params.yaml draws the dialogues, as the paper's "
-    "order is unknown."
-)
-# Known reasons why counts differ from the published ones.
-DIFFERENCES: dict[str, tuple[str, ...]] = {
-    "bitod": (
-        "Users' goals name 5 domains. The paper's 6 would be these and `chat` (read.bitod_labels: active_and_chat). "
-        "It does not say so, and its 70 and 106 dialogues with one label depend on that choice.",
-    ),
-    "doc2dial": (
-        "By default dev and test are both upstream's validation file, as the paper's equal rows suggest. Its 661 "
-        "dialogues may also be upstream's test file, which not every copy has (read.doc2dial_test: test).",
-    ),
-    "metalwoz": (RANDOM_SPLITS,),
-    "multiwoz": (
-        "The paper's 1,077 and 1,084 dialogues with one domain cannot come from the official dev and test, which have "
-        "1,000 dialogues each. Its choice is unknown; read.multiwoz_splits: pooled draws as many dialogues.",
-        "Two of the 7 domains, hospital and police, occur in the official train only.",
-    ),
-    "self_dialogue": (
-        "The paper's 28 labels are unknown: upstream has 23 topics, one per folder, and no combination of up to three "
-        "columns of its tables gives 28 meaningful labels. The 23 topics are used.",
-        "The paper's 151 words count a double blank as one more word: counted like that, the mean of the whole corpus "
-        "is 151.87; by words it is 150.90.",
-        RANDOM_SPLITS,
-    ),
-    "sgd": ("By default the labels are services; 45 counts all dialogues, also those with several services.",),
-}
-TRUNCATED = "The paper's means are rounded down: 14.27 turns are printed as 14."
 # Number of listed reasons; further reasons are only counted.
 MAX_REASONS = 10
 # Line width of sentences in a terminal.
@@ -161,29 +123,28 @@ def corpus_table(statistics: Statistics) -> str:
     rest = n_quarantined - sum(number for _, number in listed)
     if rest:
         lines.append(f"{rest:>8,}  for {len(statistics.reasons) - MAX_REASONS} further reasons")
-    if statistics.corpus in PUBLISHED:
-        for sentence in (*DIFFERENCES[statistics.corpus], TRUNCATED):
-            lines += textwrap.wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
+    for remark in papers("counts").get(statistics.corpus, {}).get("remarks", ()):
+        lines += textwrap.wrap(remark, WIDTH, initial_indent="- ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
 def _table(statistics: Statistics) -> list[str]:
     rows = {**statistics.splits, "whole": statistics.whole}
-    if statistics.corpus not in PUBLISHED:
+    published = papers("counts").get(statistics.corpus)
+    if published is None:
         head = f"{statistics.corpus:<14}{'dialogues':>10}{'turns':>9}{'words':>9}{'labels':>8}"
         return [head, *(_row(name, count) for name, count in rows.items())]
-    published, labels = PUBLISHED[statistics.corpus]
     lines = [
         f"{statistics.corpus:<14}{'counted':>10}{'':>9}{'':>9}{'':>8}{'paper':>13}",
         f"{'':<14}{'dialogues':>10}{'turns':>9}{'words':>9}{'labels':>8}"
         f"{'dialogues':>13}{'turns':>7}{'words':>7}{'labels':>8}",
     ]
     for name, count in rows.items():
-        if name in published:
-            dialogues, turns, words = published[name]
+        if name in published["splits"]:
+            dialogues, turns, words = published["splits"][name]
             lines.append(f"{_row(name, count)}{dialogues:>13,}{turns:>7}{words:>7}")
         else:
-            lines.append(f"{_row(name, count)}{'':>27}{labels:>8}")
+            lines.append(f"{_row(name, count)}{'':>27}{published['labels']:>8}")
     return lines
 
 

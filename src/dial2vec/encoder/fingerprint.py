@@ -1,4 +1,4 @@
-"""Hash of a transformer encoder: two with the same hash give the same vectors but for rounding."""
+"""Hash of a transformer encoder: two with the same hash give the same vectors except for rounding."""
 
 from __future__ import annotations
 

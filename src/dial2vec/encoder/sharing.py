@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jinja2
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
@@ -26,36 +27,6 @@ TRANSFORMER, POOLING, NORMALIZE, DENSE = (
 )
 # Our pooling -> the nearest pooling of the library. A plain text has no roles.
 POOLINGS = {"role": "mean", "mean": "mean", "cls": "cls"}
-CARD = """---
-library_name: {library}
-pipeline_tag: sentence-similarity
-tags:
-{tags}
----
-
-# {name}
-
-One vector of {dimension} numbers per whole dialogue, made with dial2vec from {start}.
-
-```python
-{usage}
-```
-{note}
-To group, search and compare dialogues like those it was trained on, by the cosine of their vectors. Measure first on
-dialogues of another kind or language.
-"""
-USAGE_PLAIN = """from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("{name}")
-vectors = model.encode(["hello , how can i help ? i need a taxi ."])  # the turns, joined by blanks"""
-USAGE_OWN = """from dial2vec import Dialogue, DialogueEncoder, Turn
-
-encoder = DialogueEncoder.from_pretrained("{name}")
-vector = encoder.encode(Dialogue("d", (Turn("a", "hello , how can i help ?"), Turn("b", "i need a taxi ."))))"""
-NOTE = """
-With dial2vec (`DialogueEncoder.from_pretrained`) it pools by "{pooling}"; read as plain text, by "{plain}"{same}.
-dial2vec reads whole dialogues, in windows of {max_length} tokens; a plain text is cut after {max_length} tokens.
-"""
 
 
 class Parts(NamedTuple):
@@ -117,23 +88,15 @@ def save_card(encoder: Parts, folder: Path, *, name: str = "") -> None:
 
     :param name: name on the hub; "" if the model is only a folder.
     """
-    plain = why_not(encoder) is None
-    tags = ["dial2vec", "dialogue", "feature-extraction", *(["sentence-transformers"] if plain else [])]
-    usage = USAGE_PLAIN if plain else USAGE_OWN
-    note = ""
-    if plain:
-        how = POOLINGS[encoder.pooling]
-        same = ": the same vectors" if how == encoder.pooling else ", which is near but not the same"
-        note = NOTE.format(pooling=encoder.pooling, plain=how, same=same, max_length=encoder.network.tokens.max_length)
-    text = CARD.format(
-        library="sentence-transformers" if plain else "dial2vec",
-        tags="\n".join(f"- {tag}" for tag in tags),
-        name=name or "A dialogue encoder",
+    template = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    text = jinja2.Template(template, trim_blocks=True, keep_trailing_newline=True).render(
+        name=name,
         # The name can be a private path of the machine that trained the model.
-        start=Path(encoder.name).name or "an encoder",
+        start=Path(encoder.name).name,
         dimension=encoder.network.dimension,
-        usage=usage.format(name=name or "path/to/this/folder"),
-        note=note,
+        pooling=encoder.pooling,
+        same_as=POOLINGS[encoder.pooling] if why_not(encoder) is None else "",
+        max_length=encoder.network.tokens.max_length,
     )
     (folder / CARD_FILE).write_text(text, encoding="utf-8")
 

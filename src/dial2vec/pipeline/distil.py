@@ -10,12 +10,11 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from conversations.dialogue import Dialogue, read_dialogues
 from conversations.files import write_json
 from dial2vec.config import Settings
 from dial2vec.data.dialogue_file import DialogueFile
+from dial2vec.draws import drawn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
@@ -86,8 +85,8 @@ def teacher_of(name: str, own: DialogueEncoder, root: Path) -> Teacher:
 
 def _drawn(dialogues: Sequence[Dialogue], settings: Settings) -> list[Dialogue]:
     """Return the dialogues, or as many as the settings allow, drawn by the seed, in their order."""
-    lot = np.random.default_rng([settings.seed, 5]).permutation(len(dialogues))[: settings.distil.max_dialogues]
-    return [dialogues[place] for place in np.sort(lot)]
+    chosen = drawn(len(dialogues), settings.distil.max_dialogues, seed=[settings.seed, 5])
+    return [dialogues[place] for place in chosen]
 
 
 def _choose(

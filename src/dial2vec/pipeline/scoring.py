@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from conversations.dialogue import Dialogue, read_dialogues
 from conversations.files import read_json
 from dial2vec.config import Settings
+from dial2vec.draws import drawn
 from dial2vec.pipeline.artifacts import Artifacts
 
 
@@ -34,8 +33,7 @@ def measured_dialogues(path: Path, settings: Settings) -> list[Dialogue]:
     most = settings.evaluate.max_dialogues
     if most is None or len(labelled) <= most:
         return dialogues
-    places = np.random.default_rng([settings.seed, 3]).permutation(len(labelled))[:most]
-    return [labelled[place] for place in np.sort(places).tolist()]
+    return [labelled[place] for place in drawn(len(labelled), most, seed=[settings.seed, 3])]
 
 
 def n_labels(artifacts: Artifacts) -> int:

@@ -7,12 +7,12 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 import torch
 
 from conversations.dialogue import Dialogue, read_dialogues
 from conversations.files import read_json, write_json
 from dial2vec.config import Settings
+from dial2vec.draws import drawn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.reading import Reading
@@ -31,7 +31,7 @@ from dial2vec.evaluation.selection.criteria import CHOOSING, Views
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.candidates import Candidate as Entry
-from dial2vec.training.candidates import become, read_candidates
+from dial2vec.training.candidates import apply_candidate, read_candidates
 
 
 def select(artifacts: Artifacts, settings: Settings) -> str:
@@ -72,12 +72,11 @@ def _advice(entries: Sequence[Entry], choice: Choice) -> str:
 def draw_dialogues(dev: Sequence[Dialogue], settings: Settings) -> list[Dialogue]:
     """Draw dialogues for the criteria among those with two sides, at most `select.max_dialogues`; keeps their order."""
     sided = [dialogue for dialogue in dev if dialogue.n_speakers > 1]
-    drawn = np.random.default_rng([settings.seed, 2]).permutation(len(sided))[: settings.select.max_dialogues]
-    return [sided[place] for place in np.sort(drawn)]
+    return [sided[place] for place in drawn(len(sided), settings.select.max_dialogues, seed=[settings.seed, 2])]
 
 
 def _load(artifacts: Artifacts, settings: Settings, entry: Entry) -> DialogueEncoder:
-    return become(DialogueEncoder.start(settings.encoder), entry, artifacts.candidates)
+    return apply_candidate(DialogueEncoder.start(settings.encoder), entry, artifacts.candidates)
 
 
 def views(encoder: Encoder, dev: Sequence[Dialogue], *, mapped: bool = True) -> Views:

@@ -21,8 +21,8 @@ from dial2vec.training.loop import Trained
 from dial2vec.training.methods import METHODS
 from dial2vec.training.methods.neighbours import fit_maps
 from dial2vec.training.negatives import Samples
-from dial2vec.training.plan import Given, Plan, carry_out
-from dial2vec.training.processes import meet, rank, the_first_first
+from dial2vec.training.plan import Given, Plan
+from dial2vec.training.processes import barrier, main_process_first, rank
 
 # Blocks of params.yaml on which training depends.
 TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augmentation")
@@ -30,14 +30,13 @@ TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augment
 
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     """Train the starting encoder by `train.method`; a killed run with the same data and settings is resumed."""
-    meet()
+    barrier()
     dialogues, samples = DialogueFile(artifacts.split("train")), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)
     fingerprint = _fingerprint(artifacts, settings, encoder)
-    with the_first_first():
+    with main_process_first():
         plan = METHODS[settings.train.method](Given(encoder, dialogues, samples, settings, artifacts.vectors))
-    before, result = carry_out(
-        plan,
+    before, result = plan.run(
         encoder,
         seed=settings.seed,
         checkpoints=artifacts.checkpoints,

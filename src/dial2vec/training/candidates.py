@@ -121,7 +121,7 @@ def read_candidates(folder: Path) -> list[Candidate]:
     ]
 
 
-def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> DialogueEncoder:
+def apply_candidate(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> DialogueEncoder:
     """Turn a freshly loaded start into one of its candidates, and return it.
 
     A head that the start was saved with is removed if the candidate's weights were trained without one.

@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 from conversations.dialogue import Dialogue
 from conversations.words import words
 from dial2vec.config import Train
+from dial2vec.draws import drawn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, Utterances
 from dial2vec.errors import SettingsError
@@ -107,8 +108,8 @@ def training_order(
     :param passes: Number of times that each item is in an epoch.
     :param whole: True if every epoch leaves out a random part, so that all its batches are whole.
     """
-    chosen = np.random.default_rng([seed, 0]).permutation(len(words))[: settings.max_dialogues]
-    items = np.stack(np.meshgrid(np.arange(passes), np.sort(chosen), indexing="ij"), axis=-1).reshape(-1, 2)
+    chosen = drawn(len(words), settings.max_dialogues, seed=[seed, 0])
+    items = np.stack(np.meshgrid(np.arange(passes), chosen, indexing="ij"), axis=-1).reshape(-1, 2)
     epochs = []
     for epoch in range(settings.epochs):
         rng = np.random.default_rng([seed, 1, epoch])

@@ -27,7 +27,7 @@ from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import claim
 from dial2vec.training.candidates import save_weights
 from dial2vec.training.data import TrainingSet
-from dial2vec.training.processes import by_the_first, gathered, meet, n_processes, rank
+from dial2vec.training.processes import barrier, gathered, n_processes, on_main_process, rank
 
 WHOLE = "WHOLE"
 # Each candidate stores all trained weights, and encodes dev for the choice.
@@ -144,7 +144,7 @@ class _MarkWhole(TrainerCallback):
 
     def on_save(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
         # All processes have written their parts of the checkpoint.
-        meet()
+        barrier()
         if not state.is_world_process_zero:
             return
         folder = Path(args.output_dir)
@@ -238,7 +238,7 @@ def train(
     :raises Dial2vecError: if loss or weights are no longer finite.
     """
     names = names or Names()
-    start = by_the_first(lambda: last_whole_checkpoint(checkpoints, fingerprint))
+    start = on_main_process(lambda: last_whole_checkpoint(checkpoints, fingerprint))
     if not len(data):
         return Trained.nothing()
     set_seed(seed)

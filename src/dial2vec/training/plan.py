@@ -1,4 +1,4 @@
-"""What a training method is given, the plan that it makes, and how a plan is carried out."""
+"""What a training method is given, the plan that it makes, and how a plan is run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
 from torch import Tensor
 
 from conversations.dialogue import Dialogue
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
+from dial2vec.draws import drawn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import add_token
 from dial2vec.encoder.head import Head
@@ -50,8 +50,8 @@ class Given:
         :param stream: Number of the random stream; methods with different streams draw different dialogues.
         """
         places = self.samples.dialogues
-        lot = np.random.default_rng([self.settings.seed, stream]).permutation(len(places))[:limit]
-        return [self.dialogues[place] for place in places[np.sort(lot)]]
+        chosen = drawn(len(places), limit, seed=[self.settings.seed, stream])
+        return [self.dialogues[place] for place in places[chosen]]
 
     def train_as(
         self, options: Dse | DialogueCse | DialAug | IntentAugmentation, *, max_items: int | None = None
@@ -74,7 +74,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a method wants `carry_out` to do.
+    """What a method wants to be trained.
 
     :param data: Items of the training run; None trains nothing.
     :param train: Settings of the training run.
@@ -84,7 +84,7 @@ class Plan:
     :param note: Sentence that says why nothing is trained; "" if something is.
     :param auxiliary_rate: Learning rate of `data.auxiliary`; None is the encoder's.
     :param schedule: Learning rate after the warm-up.
-    :param before: Plan to carry out first (masked words); its last weights are the start of this plan's training.
+    :param before: Plan to run first (masked words); its last weights are the start of this plan's training.
     :param added: Tokens that the encoder lacks and gets (`dial2vec.encoder.backbone.add_token`).
     :param codes: Codes that make the encoder a Poly-encoder [m, d]; None is no Poly-encoder.
     :param reading: Way in which the trained encoder reads dialogues; None is as before.
@@ -105,6 +105,38 @@ class Plan:
     reading: Reading | None = None
     names: Names = field(default_factory=Names)
 
+    def run(
+        self, encoder: DialogueEncoder, *, seed: int, checkpoints: Path, adaptation: Path, fingerprint: str
+    ) -> tuple[Trained, Trained]:
+        """Change the encoder as planned and train it, all in place.
+
+        :param checkpoints: Folder for the checkpoints of the run; removed if nothing is trained.
+        :param adaptation: Folder for the checkpoints of `before`; removed if there is no such plan.
+        :param fingerprint: Identity of data, settings and starting encoder; others' checkpoints are not resumed.
+        :return: records of `before` and of this plan itself.
+        """
+        prepare(encoder, self)
+        records = []
+        for part, folder in ((self.before, adaptation), (self, checkpoints)):
+            if part is None or part.data is None:
+                shutil.rmtree(folder, ignore_errors=True)
+                records.append(Trained.nothing())
+                continue
+            records.append(
+                train(
+                    encoder,
+                    part.data,
+                    settings=part.train,
+                    seed=seed,
+                    checkpoints=folder,
+                    fingerprint=fingerprint,
+                    auxiliary_rate=part.auxiliary_rate,
+                    schedule=part.schedule,
+                    names=part.names,
+                )
+            )
+        return records[0], records[1]
+
 
 def prepare(encoder: DialogueEncoder, plan: Plan) -> None:
     """Give the encoder the tokens, the reading, the codes and the head that it trains with."""
@@ -116,36 +148,3 @@ def prepare(encoder: DialogueEncoder, plan: Plan) -> None:
         give_codes(encoder.network, plan.codes)
     if plan.data is not None:
         encoder.head = plan.head
-
-
-def carry_out(
-    plan: Plan, encoder: DialogueEncoder, *, seed: int, checkpoints: Path, adaptation: Path, fingerprint: str
-) -> tuple[Trained, Trained]:
-    """Change the encoder as planned and train it, all in place.
-
-    :param checkpoints: Folder for the checkpoints of the run; removed if nothing is trained.
-    :param adaptation: Folder for the checkpoints of `plan.before`; removed if there is no such plan.
-    :param fingerprint: Identity of data, settings and starting encoder; checkpoints with another one are not resumed.
-    :return: records of `plan.before` and of the plan itself.
-    """
-    prepare(encoder, plan)
-    records = []
-    for part, folder in ((plan.before, adaptation), (plan, checkpoints)):
-        if part is None or part.data is None:
-            shutil.rmtree(folder, ignore_errors=True)
-            records.append(Trained.nothing())
-            continue
-        records.append(
-            train(
-                encoder,
-                part.data,
-                settings=part.train,
-                seed=seed,
-                checkpoints=folder,
-                fingerprint=fingerprint,
-                auxiliary_rate=part.auxiliary_rate,
-                schedule=part.schedule,
-                names=part.names,
-            )
-        )
-    return records[0], records[1]

@@ -17,7 +17,7 @@ T = TypeVar("T")
 PATIENCE = timedelta(days=1)
 
 
-def meet() -> None:
+def barrier() -> None:
     """Wait for all processes; the first call connects them."""
     if n_processes() > 1:
         PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE).wait_for_everyone()
@@ -33,7 +33,7 @@ def rank() -> int:
     return int(os.environ.get("RANK", "0"))
 
 
-def by_the_first(work: Callable[[], T]) -> T:
+def on_main_process(work: Callable[[], T]) -> T:
     """Let only the first process do `work`, and return its result in every process."""
     if n_processes() == 1:
         return work()
@@ -43,13 +43,13 @@ def by_the_first(work: Callable[[], T]) -> T:
 
 
 @contextmanager
-def the_first_first() -> Iterator[None]:
+def main_process_first() -> Iterator[None]:
     """Let the first process run a `with` block alone; the others follow, and read what it stored."""
     if rank() > 0:
-        meet()
+        barrier()
     yield
     if rank() == 0:
-        meet()
+        barrier()
 
 
 def gathered(own: Tensor) -> Tensor:

@@ -1,7 +1,10 @@
 """An encoder, unchanged, that reads each utterance alone; a dialogue is the mean of its utterances.
 
 With BERT these are the rows BERT (avg) and BERT (CLS) of Liu et al. 2021 (section 5.2.1), whose vectors are of
-sentences. Cost: a minute and a half, for the utterances of the judged dialogues alone.
+sentences. With the SimCSE that its authors trained (Gao, Yao & Chen 2021) it is the row SimCSE of Liu et al. 2022
+(section 4.3): an utterance is its [CLS] vector without the layer of training, as the authors use the model. The weights
+come from the hub by the short name `simcse`, or from a folder `simcse`; `simcse_trained` trains on the corpus instead.
+Cost: a minute and a half, for the utterances of the judged dialogues alone.
 """
 
 from __future__ import annotations

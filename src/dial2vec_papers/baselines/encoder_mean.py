@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
+from dial2vec.draws import drawn
 from dial2vec.errors import CorpusError
 from dial2vec_papers.baselines.encode import Encode
 
@@ -58,9 +59,8 @@ def fit_map(
     :param max_dialogues: number of training dialogues, a seeded draw, on which the map is fitted.
     :param contexts: option of `fit`.
     """
-    lot = np.random.default_rng(seed).permutation(len(train))[:max_dialogues]
     mean = fit(train, seed=seed, start=start, contexts=contexts)
-    mapped = fit_to(mean([train[place] for place in np.sort(lot)]))
+    mapped = fit_to(mean([train[place] for place in drawn(len(train), max_dialogues, seed=seed)]))
     return lambda dialogues: mapped(mean(dialogues))
 
 

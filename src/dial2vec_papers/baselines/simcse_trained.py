@@ -47,11 +47,11 @@ def fit(
 
     model = _load(start, max_length=max_length)
     utterances = list(dict.fromkeys(turn.text for dialogue in train for turn in dialogue.turns))
-    lot = np.random.default_rng(seed).permutation(len(utterances))[: max_steps * batch_size]
+    order = np.random.default_rng(seed).permutation(len(utterances))[: max_steps * batch_size]
     # The caller's random state is restored afterwards.
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        _train(model, [utterances[place] for place in lot], batch_size=batch_size, learning_rate=learning_rate)
+        _train(model, [utterances[place] for place in order], batch_size=batch_size, learning_rate=learning_rate)
     return partial(average_utterances, partial(model.encode, batch_size=64, show_progress_bar=False))
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import Splitting, expect
-from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
-from dial2vec.data.corpora.source_files import lines_of
+from dial2vec.data.corpora.corpus import Splitting
+from dial2vec_papers.corpora.file_corpus import CorpusFiles, FileCorpus, Placed, expect
+from dial2vec_papers.corpora.source_files import lines_of
 
 # A line of this file is `text:...<tab>labels:...<tab>episode_done:True`, with "\n" for line ends in texts.
 PARLAI = r"amazonqa\.txt"

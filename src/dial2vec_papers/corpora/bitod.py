@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import expect, id_below
-from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import entries_of
+from dial2vec_papers.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed, expect, id_below
+from dial2vec_papers.corpora.source_files import entries_of
 
 FILES = {"train": "en_train.json", "dev": "en_valid.json", "test": "en_test.json"}
 SPEAKERS = {"User": "user", "Wizard": "system"}

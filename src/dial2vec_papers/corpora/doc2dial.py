@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import expect, id_below, known_id
-from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import SourceFile, entries_of
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed, expect, id_below, known_id
+from dial2vec_papers.corpora.source_files import SourceFile, entries_of
 
 # Domain that occurs only in the final test of the shared task.
 UNSEEN_DOMAIN = "cdccov19"

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import expect
-from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
-from dial2vec.data.corpora.source_files import SourceFile, json_of, lines_of, listed_twice
+from dial2vec_papers.corpora.file_corpus import CorpusFiles, FileCorpus, Placed, expect
+from dial2vec_papers.corpora.source_files import SourceFile, json_of, lines_of, listed_twice
 
 SPLITS = ("train", "dev", "test")
 # Folder of the recording day and call.

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import expect, known_id, literal
-from dial2vec.data.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import SourceFile, records_of, rows_of
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed, expect, known_id, literal
+from dial2vec_papers.corpora.source_files import SourceFile, records_of, rows_of
 
 # Test set of a file that names none.
 FIRST_CASE = "1"

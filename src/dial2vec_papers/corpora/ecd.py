@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import SourceFile, rows_of
+from dial2vec_papers.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
+from dial2vec_papers.corpora.source_files import SourceFile, rows_of
 
 FILES = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
 # In the sample of upstream's repository the files are named `train`, `valid` and `test`.

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dial2vec.data.corpora.corpus import expect, id_below, literal
-from dial2vec.data.corpora.file_corpus import Element, ListCorpus, Lists
+from dial2vec_papers.corpora.file_corpus import Element, ListCorpus, Lists, expect, id_below, literal
 
 DOMAINS = {"M": "movie", "R": "restaurant"}
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.archive import open_nested
-from dial2vec.data.corpora.corpus import Splitting, expect, id_below
-from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import SourceFile, bytes_of
+from dial2vec.data.corpora.corpus import Splitting
+from dial2vec_papers.corpora.archive import open_nested
+from dial2vec_papers.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed, expect, id_below
+from dial2vec_papers.corpora.source_files import SourceFile, bytes_of
 
 # Upstream's archive has no top folder; a packed copy has one.
 DIALOGUE_FILE = re.compile(r"(?:.*/)?dialogues/[^/]+\.txt")

@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import Splitting, literal
-from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
-from dial2vec.data.corpora.source_files import SourceFile, rows_of
+from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.file_corpus import CorpusFiles, FileCorpus, Placed, literal
+from dial2vec_papers.corpora.source_files import SourceFile, rows_of
 
 DOMAINS = ("movie", "restaurant", "taxi")
 COLUMNS = ("session.ID", "Message.ID", "Message.Timestamp", "Message.From", "Message.Text")

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from conversations.dialogue import Dialogue, Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import expect, id_below, usable
-from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CorpusFiles
-from dial2vec.data.corpora.source_files import SourceFile, bytes_of, entries_of
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.file_corpus import ArchiveCorpus, CorpusFiles, expect, id_below, usable
 from dial2vec_papers.corpora.multiwoz_labels import labels_of
+from dial2vec_papers.corpora.source_files import SourceFile, bytes_of, entries_of
 
 DATA = "data.json"
 # The endings of the lists differ between mirrors.

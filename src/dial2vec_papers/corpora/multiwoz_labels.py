@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dial2vec.data.corpora.corpus import expect
+from dial2vec_papers.corpora.file_corpus import expect
 
 DOMAINS = ("attraction", "hotel", "restaurant", "taxi", "train", "hospital", "police")
 BOOKING = "booking"

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.archive import fetch_again
 from dial2vec.data.corpora.corpus import Splitting
-from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import SourceFile, bytes_of
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.archive import fetch_again
+from dial2vec_papers.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed
+from dial2vec_papers.corpora.source_files import SourceFile, bytes_of
 
 TOPICS = (
     "action", "baseball", "basketball", "beatles", "comedy", "disney", "fashion", "fast_furious", "harry_potter",

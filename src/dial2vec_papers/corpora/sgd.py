@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined
-from dial2vec.data.corpora.corpus import expect, id_below, known_id
-from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import json_of
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed, expect, id_below, known_id
+from dial2vec_papers.corpora.source_files import json_of
 
 FILES = {"train": 127, "dev": 20, "test": 34}
 DIALOGUE_FILE = re.compile(r"(train|dev|test)/dialogues_\d+\.json")

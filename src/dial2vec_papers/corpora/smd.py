@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import RecordError
-from dial2vec.data.corpora.corpus import expect, literal
-from dial2vec.data.corpora.file_corpus import Element, ListCorpus, Lists
+from dial2vec_papers.corpora.file_corpus import Element, ListCorpus, Lists, expect, literal
 
 SPEAKERS = ("driver", "assistant")
 

@@ -7,9 +7,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import Splitting, expect, id_below, literal
-from dial2vec.data.corpora.file_corpus import CorpusFiles, Element, ListCorpus, Lists, Placed
-from dial2vec.data.corpora.source_files import SourceFile, lines_of, listed_twice, records_of
+from dial2vec.data.corpora.corpus import Splitting
+from dial2vec_papers.corpora.file_corpus import (
+    CorpusFiles,
+    Element,
+    ListCorpus,
+    Lists,
+    Placed,
+    expect,
+    id_below,
+    literal,
+)
+from dial2vec_papers.corpora.source_files import SourceFile, lines_of, listed_twice, records_of
 
 SPLITS = ("train", "dev", "test")
 # First word of `instruction_id` -> name of the task in upstream's ontology.

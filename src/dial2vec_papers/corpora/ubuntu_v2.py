@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.data.corpora.corpus import literal
-from dial2vec.data.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
-from dial2vec.data.corpora.source_files import SourceFile, opened_text
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed, literal
+from dial2vec_papers.corpora.source_files import SourceFile, opened_text
 
 FILES = {"train": "train.csv", "dev": "valid.csv", "test": "test.csv"}
 CONTEXT, RESPONSE, LABEL, TRUE = "Context", "Utterance", "Label", "Ground Truth Utterance"

@@ -16,7 +16,7 @@ from dial2vec.evaluation.scores import score
 from dial2vec.files import code_hash
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.scoring import scoring
-from dial2vec.training.candidates import become, read_candidates
+from dial2vec.training.candidates import apply_candidate, read_candidates
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
@@ -79,7 +79,7 @@ def trained_encoder(
     if rule == "dev_purity" and training.by_labels is not None:
         best = _best_on_dev(scratch)["name"]
         candidate = next(entry for entry in candidates if entry.name == best)
-    encoder = become(DialogueEncoder.start(settings.encoder), candidate, scratch.candidates)
+    encoder = apply_candidate(DialogueEncoder.start(settings.encoder), candidate, scratch.candidates)
     return encoder, replace(training, chosen=candidate.name)
 
 
@@ -151,7 +151,7 @@ def course(
     kept = work / "course.json"
     points: list[dict[str, float]] = read_json(kept) if kept.is_file() else []
     for candidate in read_candidates(folder)[len(points) :]:
-        encoder = become(DialogueEncoder.start(settings.encoder), candidate, folder)
+        encoder = apply_candidate(DialogueEncoder.start(settings.encoder), candidate, folder)
         with encoder.autocast("auto"):
             vectors = encoder.encode(judged, batch_size=settings.evaluate.batch_size)
         scores = score(vectors, labels, **scoring(artifacts, replace(settings, seed=seed)))

@@ -18,6 +18,10 @@ def printed() -> dict[str, Any]:
     return tables
 
 
+# Corpus -> figures of Liu et al. 2022, table 1: "splits", "labels", and "remarks" on what differs.
+COUNTS: dict[str, Any] = printed()["counts"]
+
+
 def published(model: str, corpus: str) -> dict[str, float]:
     """Return the figures of Liu et al. 2022 for a model on a corpus by task; empty if the paper has none."""
     models, corpora = printed()["models"], printed()["corpora"]

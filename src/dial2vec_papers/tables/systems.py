@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import yaml
+
 from dial2vec.config import Settings
 from dial2vec.errors import SettingsError, did_you_mean
-from dial2vec_papers.presets import preset_of, with_preset
+from dial2vec_papers.presets import preset_of, with_preset, with_values
 
 if TYPE_CHECKING:
     from dial2vec_papers.tasks.encoding import Similarity
@@ -89,7 +91,7 @@ class System:
             settings = replace(with_preset(settings, self.preset, corpus=corpus), evaluate=settings.evaluate)
         reading: dict[str, Any] = {"input": paper_input(settings.encoder.name)} if self.as_the_paper else {}
         method = (self.train or {}).get("method", "")
-        blocks = {method: replace(getattr(settings, method), **self.block)} if self.block else {}
+        blocks = {method: with_values(getattr(settings, method), self.block)} if self.block else {}
         return replace(
             settings,
             **blocks,
@@ -111,91 +113,17 @@ def paper_input(encoder: str) -> str:
     return "plato" if is_plato(encoder) else "separators"
 
 
-def _method(name: str, **options: Any) -> System:
-    """Return a method as params.yaml has it, at its last checkpoint, so that the choice hides nothing."""
-    return System(train={"method": name}, selection="last", choices=True, **options)
+def _group(name: str) -> dict[str, System]:
+    """Return a group of `systems.yaml`."""
+    groups = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return {system: System(**fields) for system, fields in groups[name].items()}
 
 
-def _pretrained(title: str, encoder: str) -> System:
-    """Return an encoder of the paper as it is: the mean of its last layer (Liu et al. 2022, section 4.3)."""
-    return System(title=title, published=title, baseline="encoder_mean", seeded=False, encoder={"name": encoder})
-
-
-def _preset(name: str, *, title: str, selection: Literal["dev_purity", "last"] = "last", **options: Any) -> System:
-    """Return the whole training of a paper."""
-    return System(preset=name, title=title, train={}, selection=selection, choices=True, **options)
-
-
-SYSTEMS: dict[str, System] = {
-    "lda": System(title="LDA", published="LDA", baseline="lda", topics=True),
-    "word_vectors": System(title="GloVe, averaged", published="GloVe", baseline="word_vectors", seeded=False),
-    "word2vec": System(title="word2vec of the corpus, averaged", baseline="word2vec"),
-    "doc2vec": System(title="Doc2Vec", published="Doc2Vec", baseline="doc2vec"),
-    "tfidf_svd": System(title="TF-IDF + SVD", baseline="tfidf_svd"),
-    # Version 1 was what is now simcse_trained.
-    "simcse": System(
-        title="SimCSE, averaged utterances", published="SimCSE", baseline="simcse", seeded=False, version=2
-    ),
-    "simcse_trained": System(title="SimCSE, trained here on the utterances", baseline="simcse_trained"),
-    "bert": _pretrained("BERT", "bert"),
-    "roberta": _pretrained("RoBERTa", "roberta"),
-    "t5": _pretrained("T5", "t5"),
-    "tod_bert": _pretrained("TOD-BERT", "tod-bert"),
-    "blender": _pretrained("Blender", "blender"),
-    "plato": _pretrained("PLATO", "plato"),
-    "encoder_mean": System(title="start, mean of tokens", baseline="encoder_mean", seeded=False),
-    "utterances_mean": System(title="start, averaged utterances", baseline="utterances_mean", seeded=False),
-    "utterances_cls": System(title="start, averaged start tokens", baseline="utterances_cls", seeded=False),
-    "whitening": System(title="start, whitened", baseline="whitening"),
-    "flow": System(title="start, by a flow (BERT-flow)", baseline="flow"),
-    "start": System(title="start", seeded=False),
-    "start_separators": System(title="start, with separators", seeded=False, as_the_paper=True),
-    "paper": System(
-        title="dial2vec, 200 dialogues of the paper's recipe",
-        published="dial2vec",
-        as_the_paper=True,
-        encoder=PAPER_ENCODER,
-        sample=PAPER_SAMPLES,
-        train=PAPER_TRAINING,
-        selection="last",
-        course=True,
-    ),
-    "default": System(title="default", train={}),
-    "student": System(title="student of the default", train={}, student=True),
-    "dse": _method("dse", title="DSE", version=2),
-    "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE", course=True, version=2),
-    "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}, similarity="dot", version=2),
-    "dialaug": _method(
-        "dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}, similarity="dot", version=3
-    ),
-    "intent_augmentation": _method("intent_augmentation", title="intent augmentation", version=2),
-}
+SYSTEMS = _group("rows")
+SYSTEMS["paper"] = replace(SYSTEMS["paper"], encoder=PAPER_ENCODER, sample=PAPER_SAMPLES, train=PAPER_TRAINING)
 # Rows of the table of methods: the start, and all trainings from it.
 METHOD_ROWS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
-# Variants of DSE (Zhou et al. 2022, table 6), with a checkpoint after each epoch (figure 3), and what DialogueCSE is
-# compared with (Liu et al. 2021, section 5.2): computed only if they are named.
-VARIANTS: dict[str, System] = {
-    **{
-        f"dse_{pairs.replace('-', '_')}": _method(
-            "dse", title=f"DSE {pairs}, 5 epochs", block={"pairs": pairs, "epochs": 5}, course=True
-        )
-        for pairs in ("1-1", "2-1", "3-1", "123-1", "dropout", "dianli")
-    },
-    "masked_words": _method("dialoguecse", title="start, adapted by masked words", block={"guidance": "none"}),
-    "siamese_single": _method("dialoguecse", title="SiameseBERT-S", block={"guidance": "siamese_single"}),
-    "siamese_multi": _method("dialoguecse", title="SiameseBERT-M", block={"guidance": "siamese_multi"}),
-    "dialoguecse_attention": _method("dialoguecse", title="DialogueCSE, I1", block={"aggregation": "attention"}),
-}
-# The papers' own trainings, which take hours: computed only if they are named.
-WHOLE: dict[str, System] = {
-    "dial2vec_paper": _preset(
-        "dial2vec-paper", title="dial2vec, the paper's recipe", published="dial2vec", selection="dev_purity"
-    ),
-    "dse_paper": _preset("dse-paper", title="DSE, the paper's recipe"),
-    "dialoguecse_paper": _preset("dialoguecse-paper", title="DialogueCSE, the paper's recipe", published="DialogueCSE"),
-    "dialaug_paper": _preset("dialaug-paper", title="DialAug, the paper's recipe", similarity="dot"),
-    "intent_augmentation_paper": _preset("intent-augmentation-paper", title="intent augmentation, the paper's recipe"),
-}
+VARIANTS, AUGMENTED, WHOLE = _group("variants"), _group("augmented"), _group("whole")
 # Settings that dial2vec's paper leaves open, then turns, data, temperature and negatives of DialogueCSE (Liu et al.
 # 2021, figures 2 and 3, tables 3 and 4): setting -> block in params.yaml, and values other than the recipe's.
 ABLATIONS: dict[str, tuple[Literal["sample", "train", "dialoguecse"], tuple[Any, ...]]] = {
@@ -210,39 +138,6 @@ ABLATIONS: dict[str, tuple[Literal["sample", "train", "dialoguecse"], tuple[Any,
     "dialoguecse_max_responses": ("dialoguecse", (500, 1000, 4000)),
     "dialoguecse_temperature": ("dialoguecse", (0.05, 0.2, 0.5)),
     "dialoguecse_negatives": ("dialoguecse", (1, 4, 19)),
-}
-
-
-# Poddar et al. 2022, table 2 (each augmentation with and without the contrast, "CL") and section 5.2 (Poly-encoder).
-AUGMENTATIONS = ("conmix", "truncation", "deletion", "reordering", "replacement")
-
-
-def _dialaug(title: str, *, poly: bool = False, **block: Any) -> System:
-    scoring: dict[str, Any] = {"scoring": "poly"} if poly else {}
-    return _method("dialaug", title=title, block=block | scoring, similarity="poly" if poly else "dot")
-
-
-# Further rows of the papers on augmentation; tables name them by --system.
-AUGMENTED: dict[str, System] = {
-    **{f"dialaug_{way}": _dialaug(f"DialAug ({way}) + CL", augmentation=way) for way in AUGMENTATIONS[1:]},
-    **{
-        f"dialaug_{way}_alone": _dialaug(f"DialAug ({way}), no CL", augmentation=way, contrast=0.0)
-        for way in AUGMENTATIONS
-    },
-    "poly_encoder": _dialaug("Poly-encoder", poly=True, augmentation="none"),
-    "dialaug_poly": _dialaug("Poly-encoder, DialAug (ConMix) + CL", poly=True, augmentation="conmix"),
-    "intent_augmentation_whole": _method(
-        "intent_augmentation",
-        title="intent augmentation, whole",
-        # Separators as in the paper, section 2.2; no translation models come with the install.
-        encoder={"input": "closed", "pooling": "separators"},
-        block={
-            "ways": ("insertion", "shuffling", "shortening", "lengthening"),
-            "stages": "clusters",
-            "masked_model": "corpus",
-            "temperature": None,
-        },
-    ),
 }
 
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from dial2vec.draws import lot, stream
+from dial2vec.draws import rng_for, stable_hash
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
 from dial2vec.errors import Dial2vecError
@@ -63,7 +63,7 @@ def predict_actions(
     require_shots(shots, draws)
     if limit is not None and limit < 1:
         raise Dial2vecError(f"found the limit {limit}; expected at least 1, or None for all. Raise it.")
-    drawn = sorted(range(len(data.test)), key=lambda place: lot(seed, "example", place))[:limit]
+    drawn = sorted(range(len(data.test)), key=lambda place: stable_hash(seed, "example", place))[:limit]
     test = [data.test[place] for place in sorted(drawn)]
     texts = [repr((example.context, sorted(example.actions))) for example in (*data.train, *test)]
     runs = Runs(encoder, {"task": "action_prediction", "seed": seed}, kept or KeptRuns())
@@ -104,7 +104,7 @@ def draw_examples(
     used: set[int] = set()
     for action in data.actions:
         holders = [place for place, example in enumerate(data.train) if action in example.actions]
-        order = stream(seed, "examples", draw, action).permutation(len(holders))[: 2 * shots]
+        order = rng_for(seed, "examples", draw, action).permutation(len(holders))[: 2 * shots]
         fresh = [holders[row] for row in order if holders[row] not in used]
         used.update(fresh)
         for rank, place in enumerate(fresh):
@@ -146,7 +146,7 @@ def _run(
     def scores(part: str, logits: torch.Tensor) -> Figures:
         return f1_scores(truth[part], (torch.sigmoid(logits) > THRESHOLD).cpu().numpy())
 
-    own_seed = lot(seed, "actions", draw, shots) % 2**32
+    own_seed = stable_hash(seed, "actions", draw, shots) % 2**32
     return tune_classifier(encoder, read, loss, scores, classes=len(data.actions), recipe=recipe, seed=own_seed)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from conversations.dialogue import Dialogue
-from dial2vec.draws import lot
+from dial2vec.draws import stable_hash
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
 from dial2vec.errors import CorpusError
@@ -163,7 +163,7 @@ def _run(
 ) -> Figures:
     similarity: Similarity = "cosine" if loss == "simclr" else "dot"
     train, validation = (
-        sorted(some, key=lambda pair: lot(seed, "answers", draw, pair[0].text, pair[1].text))[:shots]
+        sorted(some, key=lambda pair: stable_hash(seed, "answers", draw, pair[0].text, pair[1].text))[:shots]
         for some in (pairs, others)
     )
     read = [_sequences(encoder, [(pair[side],) for pair in train], recipe.max_length) for side in (0, 1)]
@@ -177,7 +177,7 @@ def _run(
         return validation_recall(*(tuned_vectors(encoder, side) for side in checked), similarity=similarity)
 
     with weights_kept(encoder):
-        own_seed = lot(seed, "answers", draw, shots) % 2**32
+        own_seed = stable_hash(seed, "answers", draw, shots) % 2**32
         fine_tune(encoder, torch.nn.Identity(), loss_of, figure_of, n=len(train), recipe=recipe, seed=own_seed)
         reader = reader_of_encoder(encoder, similarity=similarity)
         result = select_responses(

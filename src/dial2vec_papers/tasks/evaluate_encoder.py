@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from conversations.dialogue import read_dialogues
 from conversations.files import atomic_path, write_errors
@@ -26,102 +28,79 @@ from dial2vec_papers.tasks.sources import TRAINING, Sources
 PER_LINE = 4
 
 
-def evaluate_model(
-    model: str,
-    names: Sequence[str],
-    sources: Sources,
-    *,
-    similarity: Similarity = "cosine",
-    seed: int,
-    output: Path | None,
-    pictures: Path | None = None,
-    say: Callable[[str], None],
-) -> list[TaskResult]:
-    """Run the tasks with a model; show and write each result at once.
+class ToFit(NamedTuple):
+    """A baseline, and what it is fitted to.
 
-    :param model: name or address of the model, as for `DialogueEncoder.from_pretrained`.
-    :param similarity: similarity of contexts and answers.
-    :param output: JSON Lines file, a result per line; None writes no file.
-    :param pictures: folder for maps of intents and of answers (`maps.draw_maps`); None draws none.
-    :raises Dial2vecError: if names or data are wrong, before the model is loaded.
-    """
-    _prepare(names, sources, output, seed=seed)
-    encoder = DialogueEncoder.from_pretrained(model)
-    with encoder.autocast("auto"):
-        reader = reader_of_encoder(encoder, similarity=similarity)
-        return _evaluate(reader, names, sources, seed=seed, output=output, pictures=pictures, say=say)
-
-
-def evaluate_baseline(
-    baseline: str,
-    names: Sequence[str],
-    sources: Sources,
-    *,
-    corpus: str,
-    train: Path,
-    start: str,
-    similarity: Similarity = "cosine",
-    seed: int,
-    output: Path | None,
-    pictures: Path | None = None,
-    say: Callable[[str], None],
-) -> list[TaskResult]:
-    """Fit a baseline, and run the tasks with it; show and write each result at once.
-
-    :param baseline: key of `dial2vec_papers.baselines.BASELINES`.
+    :param name: key of `dial2vec_papers.baselines.BASELINES`.
     :param corpus: name of the corpus, for errors.
     :param train: JSON Lines file of the training dialogues.
     :param start: encoder of the baselines that start from one.
-    :param similarity: similarity of contexts and answers.
-    :param seed: random seed of fit and tasks.
-    :param output: JSON Lines file, a result per line; None writes no file.
-    :param pictures: folder for maps of intents and of answers (`maps.draw_maps`); None draws none.
-    :raises Dial2vecError: if names or data are wrong, before anything is fitted.
-    :raises ModelError: if its library or its model is missing.
     """
-    check_baseline(baseline)
-    if trained := [name for name in names if name in TRAINING]:
-        raise untrainable(trained[0])
-    require_split(corpus, train)
-    _prepare(names, sources, output, seed=seed)
-    fitted = fit_baseline(baseline, read_dialogues(train), seed=seed, start=start, on_tasks=True)
-    reader = reader_of_baseline(fitted, similarity=similarity)
-    return _evaluate(reader, names, sources, seed=seed, output=output, pictures=pictures, say=say)
+
+    name: str
+    corpus: str
+    train: Path
+    start: str
 
 
-def _prepare(names: Sequence[str], sources: Sources, output: Path | None, *, seed: int) -> None:
-    """Check names, data and the output folder before anything is loaded or encoded."""
-    check_tasks(names, sources, seed=seed)
-    if output is not None:
-        with write_errors(output):
-            output.parent.mkdir(parents=True, exist_ok=True)
-
-
-def _evaluate(
-    reader: Reader,
+def evaluate_system(
+    system: str | ToFit,
     names: Sequence[str],
     sources: Sources,
     *,
+    similarity: Similarity,
     seed: int,
     output: Path | None,
     pictures: Path | None,
     say: Callable[[str], None],
 ) -> list[TaskResult]:
-    results: list[TaskResult] = []
-    # The maps show utterances that the tasks encode.
-    reader = reader if pictures is None else remembering(reader)
-    for result in run_tasks(reader, names, sources, seed=seed):
-        say(in_words(result))
-        results.append(result)
-        # The whole file each time, so that results stay if a later task fails.
-        if output is not None:
-            with atomic_path(output) as temporary:
-                temporary.write_text("".join(json.dumps(done.to_record()) + "\n" for done in results))
+    """Run the tasks with a model or a baseline; show and write each result at once.
+
+    :param system: name or address of a model, as for `DialogueEncoder.from_pretrained`, or a baseline.
+    :param similarity: similarity of contexts and answers.
+    :param seed: random seed of fit and tasks.
+    :param output: JSON Lines file, a result per line; None writes no file.
+    :param pictures: folder for maps of intents and of answers (`maps.draw_maps`); None draws none.
+    :raises Dial2vecError: if names or data are wrong, before anything is loaded or fitted.
+    :raises ModelError: if a library or a model is missing.
+    """
+    if isinstance(system, ToFit):
+        check_baseline(system.name)
+        if trained := [name for name in names if name in TRAINING]:
+            raise untrainable(trained[0])
+        require_split(system.corpus, system.train)
+    check_tasks(names, sources, seed=seed)
     if output is not None:
-        say(f"wrote {output}")
-    for path in draw_maps(reader, sources, pictures, seed=seed) if pictures is not None else ():
-        say(f"wrote {path}")
+        with write_errors(output):
+            output.parent.mkdir(parents=True, exist_ok=True)
+    results: list[TaskResult] = []
+    with _reader(system, similarity, seed) as reader:
+        # The maps show utterances that the tasks encode.
+        reader = reader if pictures is None else remembering(reader)
+        for result in run_tasks(reader, names, sources, seed=seed):
+            say(in_words(result))
+            results.append(result)
+            # The whole file each time, so that results stay if a later task fails.
+            if output is not None:
+                with atomic_path(output) as temporary:
+                    temporary.write_text("".join(json.dumps(done.to_record()) + "\n" for done in results))
+        if output is not None:
+            say(f"wrote {output}")
+        for path in draw_maps(reader, sources, pictures, seed=seed) if pictures is not None else ():
+            say(f"wrote {path}")
     return results
+
+
+@contextmanager
+def _reader(system: str | ToFit, similarity: Similarity, seed: int) -> Iterator[Reader]:
+    if isinstance(system, ToFit):
+        train = read_dialogues(system.train)
+        fitted = fit_baseline(system.name, train, seed=seed, start=system.start, on_tasks=True)
+        yield reader_of_baseline(fitted, similarity=similarity)
+        return
+    encoder = DialogueEncoder.from_pretrained(system)
+    with encoder.autocast("auto"):
+        yield reader_of_encoder(encoder, similarity=similarity)
 
 
 def in_words(result: TaskResult) -> str:

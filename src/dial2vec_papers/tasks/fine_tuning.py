@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dial2vec.draws import lot, stream
+from dial2vec.draws import rng_for, stable_hash
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import Pooling, pool
 from dial2vec.encoder.tokens import Batch, TokenSequence
@@ -96,9 +96,9 @@ def fine_tune(
     best, kept, kept_step, since, step = -math.inf, _copied(trained), 0, 0, 0
     was_training = encoder.network.training
     with torch.random.fork_rng():
-        torch.manual_seed(lot(seed, "fine-tuning") % 2**63)
+        torch.manual_seed(stable_hash(seed, "fine-tuning") % 2**63)
         for epoch in range(recipe.epochs):
-            order = stream(seed, "order", epoch).permutation(n)
+            order = rng_for(seed, "order", epoch).permutation(n)
             for first in range(0, n, recipe.batch_size):
                 if step % every == 0:
                     figure = _evaluated(trained, figure_of)

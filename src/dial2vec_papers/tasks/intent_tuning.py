@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from dial2vec.draws import lot, stream
+from dial2vec.draws import rng_for, stable_hash
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, tune_classifier
@@ -85,7 +85,7 @@ def _run(
     def scores(part: str, logits: torch.Tensor) -> Figures:
         return {"accuracy": float((logits.argmax(1) == codes[part]).double().mean())}
 
-    own_seed = lot(seed, "intents", draw, shots) % 2**32
+    own_seed = stable_hash(seed, "intents", draw, shots) % 2**32
     return tune_classifier(encoder, read, loss, scores, classes=len(intents), recipe=recipe, seed=own_seed)
 
 
@@ -96,7 +96,7 @@ def draw_halves(train: Sentences, *, shots: int, seed: int, draw: int) -> tuple[
         members[intent].append(text)
     halves: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
     for intent, texts in members.items():
-        order = stream(seed, "halves", draw, intent).permutation(len(texts))[: 2 * shots]
+        order = rng_for(seed, "halves", draw, intent).permutation(len(texts))[: 2 * shots]
         for place, row in enumerate(order):
             halves[place >= len(order) - len(order) // 2].append((texts[row], intent))
     return Sentences.of(halves[0]), Sentences.of(halves[1])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue, read_dialogues
 from conversations.files import atomic_path
-from dial2vec.draws import lot
+from dial2vec.draws import stable_hash
 from dial2vec.evaluation.geometry import COLOURS, lay_out
 from dial2vec_papers.tasks.answer_tuning import pairs_of
 from dial2vec_papers.tasks.encoding import Reader, Spoken, encode_distinct
@@ -76,7 +76,7 @@ def draw_answers(reader: Reader, dialogues: Iterable[Dialogue], path: Path, *, d
     """
     pairs = pairs_of(dialogues)
     require_sentences([answer.text for _, answer in pairs], f"{data} has no turn of the second speaker after another")
-    order = sorted(pairs, key=lambda pair: lot(seed, "map", pair[0].text, pair[1].text))
+    order = sorted(pairs, key=lambda pair: stable_hash(seed, "map", pair[0].text, pair[1].text))
     shown, others = order[:N_PAIRS], order[N_PAIRS : N_PAIRS + N_OTHERS]
     shown_turns = [(turn,) for pair in shown for turn in pair] + [(answer,) for _, answer in others]
     encoded = encode_distinct(reader.contexts, shown_turns)
@@ -98,7 +98,7 @@ def _alone(turn: Spoken) -> tuple[Spoken]:
 
 
 def _drawn(names: Sequence[str], n: int, seed: int) -> list[str]:
-    return sorted(names, key=lambda name: lot(seed, "map", name))[:n]
+    return sorted(names, key=lambda name: stable_hash(seed, "map", name))[:n]
 
 
 def _axes(title: str) -> tuple[Any, Any]:

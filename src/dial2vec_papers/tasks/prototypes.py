@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.draws import stream
+from dial2vec.draws import rng_for
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
@@ -102,7 +102,7 @@ def draw_shots(
     drawn = np.empty((draws, len(intents), most), dtype=object)
     for draw in range(draws):
         for code, intent in enumerate(intents):
-            order = stream(seed, draw, intent).permutation(len(members[intent]))
+            order = rng_for(seed, draw, intent).permutation(len(members[intent]))
             drawn[draw, code] = [members[intent][row] for row in order[:most]]
     return drawn
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec.draws import lot, stream
+from dial2vec.draws import rng_for, stable_hash
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
 from dial2vec_papers.tasks.encoding import (
@@ -151,7 +151,7 @@ def draw_queries(
             "speakers at least. Take another role or another corpus."
         )
     if limit is not None and limit < len(asked):
-        asked = sorted(sorted(asked, key=lambda place: lot(seed, "query", *pool.names[place]))[:limit])
+        asked = sorted(sorted(asked, key=lambda place: stable_hash(seed, "query", *pool.names[place]))[:limit])
     drawn = np.array([[place, *pool.negatives(place, negatives, seed=seed, data=data)] for place in asked])
     used, candidates = np.unique(pool.texts[drawn], return_inverse=True)
     return Queries(
@@ -205,7 +205,7 @@ class _Pool:
                 f"{data} has {len(barred) - n_barred} other turns to stand against turn {turn + 1} of dialogue "
                 f"{name!r}; expected {n} with another text in other dialogues. Take fewer negatives or more dialogues."
             )
-        rng = stream(seed, "negatives", *self.names[place])
+        rng = rng_for(seed, "negatives", *self.names[place])
         # Enough that at least n are not barred; the first n of these are uniform, like the whole order.
         order = rng.choice(len(barred), size=n + n_barred, replace=False)
         return order[~barred[order]][:n]

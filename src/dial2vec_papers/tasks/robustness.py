@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from conversations.dialogue import Dialogue
-from dial2vec.draws import stream
+from dial2vec.draws import rng_for
 from dial2vec.errors import Dial2vecError
 from dial2vec_papers.tasks.encoding import Context, Reader, Spoken, encode_distinct
 from dial2vec_papers.tasks.records import Setting, TaskResult, timed
@@ -106,7 +106,7 @@ def _compared(
 def _perturbed(queries: Queries, called: str, perturb: Perturbation, *, seed: int, draw: int) -> list[Context]:
     contexts = []
     for name, turns in zip(queries.names, queries.contexts, strict=True):
-        perturbed = perturb([turn.text for turn in turns], stream(seed, called, draw, *name))
+        perturbed = perturb([turn.text for turn in turns], rng_for(seed, called, draw, *name))
         if not isinstance(perturbed, list) or not all(isinstance(turn, str) for turn in perturbed):
             raise Dial2vecError(
                 f"the perturbation {called!r} gave {str(perturbed)[:60]} for turn {name[1] + 1} of dialogue "

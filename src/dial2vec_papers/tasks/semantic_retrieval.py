@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.draws import lot
+from dial2vec.collection.search.words import K1, METHOD, B, bm25_words
+from dial2vec.draws import rng_for, stable_hash
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import COSINE_STEP
-from dial2vec_papers.tasks.bm25 import bm25_candidates
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.intents import Sentences
 from dial2vec_papers.tasks.records import Setting, TaskResult, points, timed
@@ -75,7 +77,7 @@ def retrieve_sentences(
     for text, label in sorted(zip(sentences.texts, sentences.labels, strict=True)):
         intent_of.setdefault(text, label)
     texts = tuple(intent_of)
-    drawn = sorted(range(len(texts)), key=lambda place: lot(seed, "query", texts[place]))[:limit]
+    drawn = sorted(range(len(texts)), key=lambda place: stable_hash(seed, "query", texts[place]))[:limit]
     queries = np.array(sorted(drawn), dtype=np.int64)
     places = bm25_candidates(texts, queries.tolist(), n=candidates, seed=seed)
     labels = np.unique(np.array(list(intent_of.values())), return_inverse=True)[1]
@@ -204,3 +206,36 @@ def _ids(path: Path, number: int, cell: str) -> list[int]:
                 f"{path}:{number}: found the candidate {name!r}, expected row ids parted by commas. Mend or remove it."
             )
     return list(dict.fromkeys(int(name) for name in ids))
+
+
+def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, seed: int) -> NDArray[np.int64]:
+    """Return the indices of the n texts with the highest BM25 score for each query, without itself, int64 [q, n].
+
+    Texts that share no word with the query are no candidates: missing candidates are -1. Equal scores are ordered at
+    random by the seed. Source: Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020).
+
+    :param texts: different texts.
+    :param queries: indices of the queries in `texts`.
+    """
+    import bm25s
+
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    candidates = np.full((len(queries), n), -1, dtype=np.int64)
+    tokens = [bm25_words(text) for text in texts]
+    if not any(tokens):
+        return candidates
+    index = bm25s.BM25(method=METHOD, k1=K1, b=B)
+    index.index(tokens, show_progress=False)
+    drawn = rng_for(seed, "bm25").permutation(len(texts))
+    for row, query in enumerate(queries):
+        if not tokens[query]:
+            continue
+        scores = index.get_scores(tokens[query])
+        scores[query] = 0
+        sharing = np.flatnonzero(scores > 0)
+        if len(sharing) > n:
+            # Keep all that tie with the n-th, so that chance decides among equals.
+            sharing = sharing[scores[sharing] >= np.partition(scores[sharing], -n)[-n]]
+        best = sharing[np.lexsort((drawn[sharing], -scores[sharing]))][:n]
+        candidates[row, : len(best)] = best
+    return candidates

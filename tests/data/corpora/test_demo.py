@@ -140,9 +140,6 @@ def test_corpus_reads_what_was_written(tmp_path: Path, dialogues):
     assert quarantine == []
 
 
-def test_missing_names_the_file_until_it_is_written(tmp_path: Path):
-    assert DemoCorpus().missing(tmp_path) == ["dialogues.jsonl.gz"]
+def test_corpus_that_is_not_written_is_refused(tmp_path: Path):
     with pytest.raises(CorpusError, match="does not exist"):
         list(DemoCorpus().read(tmp_path, quarantine=[]))
-    write_demo(tmp_path)
-    assert DemoCorpus().missing(tmp_path) == []

@@ -84,10 +84,6 @@ def test_folder_without_transcripts_is_refused(tmp_path: Path, name: str):
         read(tmp_path / name)
 
 
-def test_own_transcripts_are_never_incomplete(tmp_path: Path):
-    assert Transcripts().missing(tmp_path) == []
-
-
 def test_files_that_are_not_read_are_quarantined_with_the_way_to_read_them(tmp_path: Path):
     (tmp_path / "1.jsonl").write_text(lines("a"))
     (tmp_path / "2.JSONL").write_text(lines("b"))

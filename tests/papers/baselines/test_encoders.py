@@ -8,7 +8,7 @@ import torch
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
-from dial2vec_papers.baselines import by_utterance, encoder_mean, simcse, simcse_trained, whitening
+from dial2vec_papers.baselines import BASELINES, by_utterance, encoder_mean, simcse_trained, whitening
 
 
 def test_encoder_mean_is_the_mean_over_the_tokens(tiny_folder, dialogue):
@@ -62,7 +62,7 @@ def test_whitening_is_fitted_to_a_seeded_lot_of_the_train_split(tiny_folder, cor
 
 def test_simcse_is_the_pretrained_model_whose_cls_vectors_of_the_utterances_are_averaged(tiny_folder, dialogue):
     one = dialogue("d", "a: w1 w2 w3", "b: w4", "a: w4")
-    found = simcse.fit([dialogue("t", "a: w5", "b: w6")], seed=1, start=tiny_folder)([one])
+    found = BASELINES["simcse"].fit([dialogue("t", "a: w5", "b: w6")], seed=1, start=tiny_folder)([one])
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
 
     def cls(*words):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from dial2vec.draws import stream
+from dial2vec.draws import rng_for
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 from dial2vec_papers.tasks.fine_tuning import (
@@ -56,7 +56,7 @@ def test_the_weights_are_those_of_a_plain_loop(epochs):
     checks = iter(range(1000))
     steps = fine_tune(encoder, nn.Identity(), loss_of, lambda: next(checks), n=3, recipe=recipe, seed=1)
     total = 3 * epochs // 2
-    orders = [stream(1, "order", epoch).permutation(3) for epoch in range(epochs)]
+    orders = [rng_for(1, "order", epoch).permutation(3) for epoch in range(epochs)]
     batches = [order[first : first + 2] for order in orders for first in (0, 2)]
     assert steps == len(batches) - 2
 

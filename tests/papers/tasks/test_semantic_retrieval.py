@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from dial2vec.collection.search.words import K1, B, bm25_words
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec_papers.tasks.bm25 import bm25_candidates
 from dial2vec_papers.tasks.intents import Sentences
 from dial2vec_papers.tasks.semantic_retrieval import (
     CandidateLists,
+    bm25_candidates,
     rank_candidate_lists,
     read_candidate_lists,
     retrieve_sentences,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.training.augmentation.conmix import conmix
+from dial2vec.training.augmentation.token_ways import conmix
 
 
 def contexts(b, n, seed):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conversations.words import words
-from dial2vec.draws import augmentation_stream
+from dial2vec.draws import augmentation_rng
 from dial2vec.errors import Dial2vecError
 from dial2vec.training.augmentation import PERTURBATIONS, perturbations
 from dial2vec.training.augmentation.wording import Wording, bare
@@ -211,12 +211,10 @@ def test_no_turns_give_no_turns(name):
 
 
 def test_a_stream_depends_on_seed_and_names_only():
-    assert augmentation_stream(1, "a", "b").random() == augmentation_stream(1, "a", "b").random()
+    assert augmentation_rng(1, "a", "b").random() == augmentation_rng(1, "a", "b").random()
     assert (
-        len(
-            {augmentation_stream(*names).random() for names in [(1, "a", "b"), (2, "a", "b"), (1, "ab"), (1, "b", "a")]}
-        )
+        len({augmentation_rng(*names).random() for names in [(1, "a", "b"), (2, "a", "b"), (1, "ab"), (1, "b", "a")]})
         == 4
     )
     with pytest.raises(Dial2vecError, match="seed is -1; expected 0 or more"):
-        augmentation_stream(-1)
+        augmentation_rng(-1)

@@ -13,8 +13,7 @@ from dial2vec.config import Dse, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, MissingDataError
 from dial2vec.training.auxiliary import TwoLayers
-from dial2vec.training.inference_pairs import entailed_pairs
-from dial2vec.training.methods.dse import WIDTH, consecutive_pairs, dse_loss, unique_utterances
+from dial2vec.training.methods.dse import WIDTH, consecutive_pairs, dse_loss, entailed_pairs, unique_utterances
 from tests.conftest import make_dialogue
 from tests.training.methods.tiny_runs import LONG, NUMBERED, SETTINGS, TRAIN, corpus, flat_batch, planned, run
 

@@ -16,7 +16,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ArtifactError
-from dial2vec.training.augmentation import WAYS, kept
+from dial2vec.training.augmentation import WAYS
 from dial2vec.training.methods import intent_augmentation
 from dial2vec.training.methods.intent_augmentation import VariantSet, intent_augmentation_loss
 from dial2vec.training.negatives import draw_samples
@@ -129,7 +129,7 @@ def test_with_a_masked_model_dialogues_are_corrupted_and_words_inserted(plan, ti
 @pytest.fixture
 def making(monkeypatch):
     """Variants in blocks of four, and the list of the dialogues of which one is being made; "until" stops that."""
-    made = {"ids": [], "until": 99, "real": kept.augment}
+    made = {"ids": [], "until": 99, "real": intent_augmentation.augment}
 
     def counting(dialogues, ways, *, tools, seed):
         if len(made["ids"]) >= made["until"]:
@@ -137,8 +137,8 @@ def making(monkeypatch):
         made["ids"] += [(way, dialogue.dialogue_id) for way in ways for dialogue in dialogues]
         return made["real"](dialogues, ways, tools=tools, seed=seed)
 
-    monkeypatch.setattr(kept, "BLOCK", 4)
-    monkeypatch.setattr(kept, "augment", counting)
+    monkeypatch.setattr(intent_augmentation, "BLOCK", 4)
+    monkeypatch.setattr(intent_augmentation, "augment", counting)
     return made
 
 

@@ -11,7 +11,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
-from dial2vec.training.plan import Given, carry_out
+from dial2vec.training.plan import Given
 from tests.conftest import make_dialogue
 
 TRAIN = Train(frozen_share=0.0, log_steps=1, checkpoint_steps=2, precision="fp32", warmup_share=0.0)
@@ -79,7 +79,7 @@ def planned(folder, method, *, settings=None, dialogues=None, seed=1, vectors=No
 def run(encoder, plan, folder):
     """Carry a plan out, and return the record of its training."""
     before = folder.with_name(f"before-{folder.name}")
-    return carry_out(plan, encoder, seed=1, checkpoints=folder, adaptation=before, fingerprint="x")[1]
+    return plan.run(encoder, seed=1, checkpoints=folder, adaptation=before, fingerprint="x")[1]
 
 
 def flat_batch(data, items):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conversations.files import transcript_files
 from dial2vec.config import JOIN, Read, parts_of
-from dial2vec.data.corpora.corpus import Corpus
+from dial2vec.data.corpora.corpus import Corpus, Fetchable, Fetched
 from dial2vec.data.corpora.demo import DemoCorpus
 from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.corpora.transcripts import Transcripts
@@ -70,3 +70,20 @@ def get_corpus(name: str, *, data: Path, options: Read | None = None) -> Corpus:
         f"export of your own, run `dial2vec import FILE --name {name or 'NAME'}`, or put JSON Lines (*.jsonl or "
         f"*.jsonl.gz) into {data}/<name>/, a name of letters, digits and '_'."
     )
+
+
+def fetch_corpus(name: str, *, data: Path, mirror: Path | str | None) -> Fetched:
+    """Get the files of a public corpus, or of the demo, into `data/<name>/`; an undamaged archive stays.
+
+    :param data: Folder with one folder per corpus.
+    :param mirror: Folder with `<name>/*.zip`, or URL (`http://` or `https://`) below which
+        `<name>/<upstream's file name>` is downloaded; None downloads from upstream.
+    :raises CorpusError: if the name is unknown or of own transcripts, the mirror is incomplete, the download fails, or
+        the archive is damaged or differs from the recorded SHA-256.
+    """
+    corpus = get_corpus(name, data=data)
+    if not isinstance(corpus, Fetchable):
+        raise CorpusError(
+            f"{name} is a corpus of your own in {data / name}; there is nothing to fetch. Run the pipeline."
+        )
+    return corpus.fetch(data / name, mirror=mirror)

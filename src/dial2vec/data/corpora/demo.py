@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from conversations.dialogue import Dialogue, Quarantined, Turn, read_dialogues, write_dialogues
 from conversations.errors import CorpusError
 from dial2vec.config import Read
-from dial2vec.data.corpora.corpus import Splitting
+from dial2vec.data.corpora.corpus import Fetched, Splitting
 
 FILE = "dialogues.jsonl.gz"
 CUSTOMER, AGENT = "customer", "agent"
@@ -45,7 +45,6 @@ FIELD = re.compile(r"\{(\w+)\}")
 class DemoCorpus:
     """Reader of the demo corpus that `write_demo` writes."""
 
-    url: ClassVar[str | None] = None
     splitting: ClassVar[Splitting] = "hashed"
     options: Read = field(default_factory=Read)
 
@@ -56,9 +55,11 @@ class DemoCorpus:
         """
         return read_dialogues(folder / FILE, quarantine=quarantine)
 
-    def missing(self, folder: Path) -> list[str]:
-        """Return `["dialogues.jsonl.gz"]` if the file is missing, else an empty list."""
-        return [] if (folder / FILE).is_file() else [FILE]
+    def fetch(self, folder: Path, *, mirror: Path | str | None = None) -> Fetched:
+        """Write the corpus to `folder`; it needs no mirror."""
+        write_demo(folder)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        return Fetched(folder, size, "written", [])
 
 
 def write_demo(folder: Path) -> int:

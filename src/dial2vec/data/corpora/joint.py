@@ -26,7 +26,6 @@ class Joint:
     :param parts: Name -> reader of each corpus.
     """
 
-    url: ClassVar[str | None] = None
     splitting: ClassVar[Splitting] = "joint"
     options: Read = field(default_factory=Read)
     parts: Mapping[str, Corpus] = field(default_factory=dict)
@@ -45,10 +44,6 @@ class Joint:
             quarantine += [replace(record, dialogue_id=f"{name}/{record.dialogue_id}") for record in own]
             if not n_dialogues:
                 raise CorpusError(f"{folder.parent / name} has no usable dialogue; expected some of each corpus.")
-
-    def missing(self, folder: Path) -> list[str]:
-        """Return the missing files of all corpora, as `<corpus>/<file>`."""
-        return [f"{name}/{file}" for name, part in self.parts.items() for file in part.missing(folder.parent / name)]
 
     @property
     def splittings(self) -> dict[str, Splitting]:

@@ -104,7 +104,6 @@ class Transcripts:
     If the folder has a `labels.csv`, only its labels count: `read_labels`.
     """
 
-    url: ClassVar[str | None] = None
     splitting: ClassVar[Splitting] = "hashed"
     options: Read = field(default_factory=Read)
 
@@ -142,10 +141,6 @@ class Transcripts:
                 others = []
         if others:
             yield LinesOf(folder, [], None, others)
-
-    def missing(self, folder: Path) -> list[str]:
-        """Return [], because own transcripts have no upstream."""
-        return []
 
 
 def _other_files(folder: Path) -> list[Path]:

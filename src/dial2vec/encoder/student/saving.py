@@ -27,50 +27,6 @@ MODULES = [
 LIBRARY = {"__version__": {"sentence_transformers": "6.2.0"}, "similarity_fn_name": "cosine"}
 # Without a length, model2vec would cut a text after 512 tokens.
 CONFIG = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True, "max_length": None}
-CARD = """---
-library_name: dial2vec
-pipeline_tag: sentence-similarity
-tags:
-- dial2vec
-- dialogue
-- feature-extraction
-- sentence-transformers
-- model2vec
-- static-embeddings
----
-
-# A small dialogue encoder
-
-One vector of {dimension} numbers per whole dialogue, from a table of {n} token vectors ({rows}). Made with dial2vec:
-the table was trained to give the vectors of {teacher}. Its tokenizer is that of {name}. It needs no transformer and no
-GPU, and reads dialogues of any length.
-
-```python
-from dial2vec import Dialogue, StudentEncoder, Turn
-
-encoder = StudentEncoder.from_pretrained("path/to/this/folder")
-vector = encoder.encode(Dialogue("d", (Turn("a", "hello , how can i help ?"), Turn("b", "i need a taxi ."))))
-```
-
-Other libraries read one text, such as the turns of a dialogue joined by blanks:
-
-```python
-from sentence_transformers import SentenceTransformer
-
-vectors = SentenceTransformer("path/to/this/folder").encode(["hello , how can i help ? i need a taxi ."])
-
-from model2vec import StaticModel
-
-vectors = StaticModel.from_pretrained("path/to/this/folder").encode(["hello , how can i help ? i need a taxi ."])
-```
-
-dial2vec gives each speaker the same weight, however much the speaker says. The other libraries know no speakers and
-take the mean over all tokens, which is near but not the same. sentence-transformers before 6.2 leaves out the tokens'
-weights; model2vec leaves out unknown tokens.
-
-To group, search and compare dialogues like those it was trained on, by the cosine of their vectors. Measure first on
-dialogues of another kind or language.
-"""
 
 
 def save_student(
@@ -140,7 +96,8 @@ def _link(path: Path, name: Path) -> None:
 def _card(table: TokenTable, settings: dict[str, Any]) -> str:
     # Names can be private paths of the machine that trained the model.
     names = {key: Path(settings[key]).name or "another encoder" for key in ("name", "teacher")}
-    return CARD.format(dimension=table.dimension, n=len(table), rows=settings["rows"], **names)
+    card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
+    return card.format(dimension=table.dimension, n=len(table), rows=settings["rows"], **names)
 
 
 def _first_line(error: Exception) -> str:

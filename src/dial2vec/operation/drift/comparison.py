@@ -12,7 +12,7 @@ import numpy as np
 
 from conversations.dialogue import Dialogue
 from dial2vec.config import Drift
-from dial2vec.draws import lot
+from dial2vec.draws import stable_hash
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.evaluation.excerpts import excerpt
 from dial2vec.operation.drift.shape import Shape, shape_of
@@ -135,7 +135,7 @@ def _drawn(dialogues: Iterable[Dialogue], most: int, seed: int) -> tuple[list[Di
     counted = count()
     # `zip` asks for the dialogue first, so that the end is not counted.
     stream = (dialogue for dialogue, _ in zip(dialogues, counted, strict=False))
-    kept = heapq.nsmallest(most, stream, key=lambda dialogue: lot(seed, "drift", dialogue.dialogue_id))
+    kept = heapq.nsmallest(most, stream, key=lambda dialogue: stable_hash(seed, "drift", dialogue.dialogue_id))
     return kept, next(counted)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch.nn.utils.rnn import pad_sequence
 
 from conversations.dialogue import Dialogue, Turn
-from dial2vec.draws import augmentation_stream, share_of
+from dial2vec.draws import augmentation_rng, share_of
 from dial2vec.encoder.backbone import limits, load_with_head
 from dial2vec.encoder.inputs import InputStyle
 from dial2vec.errors import Dial2vecError, ModelError
@@ -99,7 +99,7 @@ def inserted(
     for dialogue in dialogues:
         wordings = _wordings(model, dialogue)
         gaps = [(turn, word, "") for turn, wording in wordings for word in range(len(wording.words))]
-        marked.append(_masks(gaps, share, augmentation_stream(seed, "insertion", dialogue.dialogue_id)))
+        marked.append(_masks(gaps, share, augmentation_rng(seed, "insertion", dialogue.dialogue_id)))
     filled = _fill(model, dialogues, marked, context_turns, least_probability, batch_size)
     return [_with_words(*pair, verb="insert") for pair in zip(dialogues, filled, strict=True)]
 
@@ -131,7 +131,7 @@ def replaced(
             for place, whole in enumerate(wording.words)
             if (word := bare(whole)[1]) and word.lower() not in ENGLISH_STOP_WORDS
         ]
-        marked.append(_masks(content, share, augmentation_stream(seed, "replacement", dialogue.dialogue_id)))
+        marked.append(_masks(content, share, augmentation_rng(seed, "replacement", dialogue.dialogue_id)))
     filled = _fill(model, dialogues, marked, context_turns, least_probability, batch_size)
     return [_with_words(*pair, verb="replace") for pair in zip(dialogues, filled, strict=True)]
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from conversations.dialogue import Dialogue, Turn
-from dial2vec.draws import augmentation_stream
+from dial2vec.draws import augmentation_rng
 from dial2vec.encoder.backbone import load_with_head
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.training.augmentation.made import Made
@@ -93,7 +93,7 @@ def back_translated(
     texts = [dialogues[d].turns[t].text for d, t in owners]
     for name, model in (("there", models.forward), ("back", models.back)):
         # Each turn has its own random generator, so its batch changes nothing.
-        rngs = [augmentation_stream(seed, "translation", name, dialogues[d].dialogue_id, str(t)) for d, t in owners]
+        rngs = [augmentation_rng(seed, "translation", name, dialogues[d].dialogue_id, str(t)) for d, t in owners]
         texts = _translated(model, texts, rngs, beams, temperature, batch_size)
     turns: list[list[Turn]] = [[] for _ in dialogues]
     for (d, t), text in zip(owners, texts, strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec.draws import augmentation_stream
+from dial2vec.draws import augmentation_rng
 from dial2vec.training.augmentation import masked_model, stages, translation
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.masked_model import MaskedModel
@@ -84,4 +84,4 @@ def replacement(work: Work) -> list[Made]:
 
 def _with_draws(work: Work, way: str) -> Iterator[tuple[Dialogue, NDArray[np.float32], np.random.Generator]]:
     for dialogue, vectors in zip(work.dialogues, work.vectors, strict=True):
-        yield dialogue, vectors, augmentation_stream(work.seed, way, dialogue.dialogue_id)
+        yield dialogue, vectors, augmentation_rng(work.seed, way, dialogue.dialogue_id)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,17 +15,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from conversations.dialogue import Dialogue
+from conversations.dialogue import Dialogue, Turn
 from conversations.words import words
 from dial2vec.config import Dse, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.reading import sentences_apart
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
-from dial2vec.errors import ArtifactError
+from dial2vec.errors import ArtifactError, CorpusError, MissingDataError
 from dial2vec.training.auxiliary import TwoLayers, seeded
 from dial2vec.training.data import first_turns, whole_batches, word_counts_of_turns
-from dial2vec.training.inference_pairs import entailed_pairs
 from dial2vec.training.loop import Names
 from dial2vec.training.plan import Given, Plan
 from dial2vec.training.processes import gathered
@@ -36,6 +37,8 @@ JOINED: dict[str, tuple[int, ...]] = {"1-1": (1,), "2-1": (2,), "3-1": (3,), "12
 LONGEST_QUERY = 3
 # Width of the head that is discarded after training, d -> d -> 128; without bias, as in the authors' code (App. A.2).
 WIDTH = 128
+# Dialogue-NLI's own label, and that of other sets of inference pairs.
+ENTAILED = ("positive", "entailment")
 
 
 def plan(given: Given) -> Plan:
@@ -195,3 +198,44 @@ def dse_loss(first: Tensor, second: Tensor, *, temperature: float = 0.05, weight
         # Σ α e^l = Σ e^{2l} / mean e^l.
         negatives = torch.logsumexp(2 * others, 1) - log_mean
         return (torch.logaddexp(positive, negatives) - positive).mean()
+
+
+def entailed_pairs(path: str | None) -> list[Dialogue]:
+    """Return the different pairs of which one sentence entails the other, each as a dialogue of two turns.
+
+    :param path: File of records with `sentence1`, `sentence2` and `label`: a JSON list, as Dialogue-NLI is published,
+        or JSON Lines. None is an error.
+    :raises MissingDataError: if there is no such file.
+    :raises CorpusError: if the file has another form, or no entailed pair.
+    """
+    if path is None or not Path(path).is_file():
+        reason = "dse.pairs_file is not set" if path is None else f"dse.pairs_file is {path}, which is not a file"
+        raise MissingDataError(
+            f"{reason}, but dse.pairs is dianli; expected the training file of Dialogue-NLI. Set dse.pairs_file "
+            "to it, or choose other pairs."
+        )
+    pairs = dict.fromkeys(
+        (record["sentence1"], record["sentence2"]) for record in _records(Path(path)) if record["label"] in ENTAILED
+    )
+    if not pairs:
+        raise CorpusError(f"{path} has no record whose label is {' or '.join(ENTAILED)}; expected pairs of these.")
+    return [
+        Dialogue(f"pair {number}", (Turn("first", premise), Turn("second", entailed)))
+        for number, (premise, entailed) in enumerate(pairs)
+    ]
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    text = path.read_text(encoding="utf-8")
+    try:
+        records = json.loads(text) if text.lstrip().startswith("[") else map(json.loads, text.splitlines())
+        for number, record in enumerate(records, start=1):
+            if not isinstance(record, dict) or not all(
+                isinstance(record.get(key), str) for key in ("sentence1", "sentence2", "label")
+            ):
+                raise CorpusError(
+                    f"record {number} of {path} is no pair; expected sentence1, sentence2 and label, all texts."
+                )
+            yield record
+    except json.JSONDecodeError as error:
+        raise CorpusError(f"{path} is not JSON ({error}); expected Dialogue-NLI's file or JSON Lines.") from error

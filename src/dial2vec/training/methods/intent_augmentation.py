@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,15 +16,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from conversations.dialogue import Dialogue
+from conversations.dialogue import Dialogue, Turn
+from conversations.files import read_json, write_json
 from dial2vec.config import IntentAugmentation, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.vector_cache import fingerprint_of
 from dial2vec.errors import ArtifactError
 from dial2vec.files import claim
-from dial2vec.training.augmentation import WAYS, Tools
-from dial2vec.training.augmentation.kept import kept_variants
+from dial2vec.training.augmentation import WAYS, Tools, augment
 from dial2vec.training.augmentation.masked_model import MaskedModel, load_masked
 from dial2vec.training.augmentation.translation import BackTranslation, load_translator
 from dial2vec.training.data import TrainingSet, whole_batches, word_counts
@@ -32,6 +36,10 @@ from dial2vec.training.processes import gathered
 CORRUPTING = "replacement"
 # Value of `masked_model` for a model that is trained here.
 CORPUS = "corpus"
+# Dialogues per file. A masked language model needs some seconds for 50 on a CPU.
+BLOCK = 50
+
+log = logging.getLogger(__name__)
 
 
 def plan(given: Given) -> Plan:
@@ -201,3 +209,38 @@ def intent_augmentation_loss(
         others = functional.normalize(torch.cat([preserved, corrupted]).to(precision), dim=1)
         logits = anchors @ others.T / (1.0 if temperature is None else temperature)
         return functional.cross_entropy(logits, torch.arange(len(anchors), device=anchors.device))
+
+
+def kept_variants(
+    dialogues: Sequence[Dialogue], way: str, *, tools: Callable[[], Tools], seed: int, folder: Path
+) -> list[Dialogue | None]:
+    """Return one variant per dialogue, or None if the way changes nothing, and save every 50 of them in `folder`.
+
+    :param way: Name from `WAYS`.
+    :param tools: Function that returns the tools of the way; called only if variants are missing.
+    :param folder: Folder claimed for exactly these dialogues, tools and seed (`files.claim`).
+    """
+    variants: list[Dialogue | None] = []
+    for first in range(0, len(dialogues), BLOCK):
+        block, path = dialogues[first : first + BLOCK], folder / f"{way}-{first:08d}.json"
+        turns = _read(path)
+        if turns is None:
+            made = augment(block, [way], tools=tools(), seed=seed)
+            turns = [
+                [(turn.speaker, turn.text) for turn in variant.dialogue.turns] if variant.changed else None
+                for [variant] in made
+            ]
+            write_json(path, turns)
+            log.info("%s: %d of %d dialogues", way, first + len(block), len(dialogues))
+        variants += [
+            None if own is None else replace(dialogue, turns=tuple(Turn(*pair) for pair in own))
+            for dialogue, own in zip(block, turns, strict=True)
+        ]
+    return variants
+
+
+def _read(path: Path) -> list[Any] | None:
+    try:
+        return list(read_json(path))
+    except ArtifactError:
+        return None

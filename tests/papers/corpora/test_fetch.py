@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dial2vec.data.corpora import fetch as fetching
-from dial2vec.data.corpora.fetch import fetch
+from dial2vec.data.corpora import fetch_corpus as fetch
 from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec_papers.corpora import fetch as fetching
 from dial2vec_papers.corpora.sgd import Sgd
 from tests.data.corpora.archives import zipped
 
@@ -67,7 +67,7 @@ class Upstream:
 @pytest.fixture(autouse=True)
 def unpinned(monkeypatch: pytest.MonkeyPatch) -> None:
     """The archives here hold other dialogues than upstream's."""
-    monkeypatch.setattr("dial2vec.data.corpora.checksum.PINNED", {})
+    monkeypatch.setattr("dial2vec_papers.corpora.fetch.PINNED", {})
 
 
 @pytest.fixture
@@ -282,7 +282,7 @@ def test_demo_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         folder.mkdir(parents=True)
         return (folder / "demo.jsonl").write_text("12345")
 
-    monkeypatch.setattr(fetching, "write_demo", write)
+    monkeypatch.setattr("dial2vec.data.corpora.demo.write_demo", write)
     fetched = fetch("demo", data=tmp_path, mirror=None)
     assert (fetched.path, fetched.bytes, fetched.source, fetched.missing) == (tmp_path / "demo", 5, "written", [])
 

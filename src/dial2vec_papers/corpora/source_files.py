@@ -96,7 +96,7 @@ def open_zip(content: Path | io.BytesIO, where: str, *, again: str = BRING) -> I
 
     :param content: Path or bytes of the archive.
     :param where: Address of the archive.
-    :param again: Way to replace the archive.
+    :param again: Way to replace it.
     :raises CorpusError: if it is damaged, no zip or harmful.
     """
     packed = content.stat().st_size if isinstance(content, Path) else content.getbuffer().nbytes
@@ -253,9 +253,9 @@ def _streamed(file: SourceFile, place: str, *, entries: bool = False) -> Iterato
     try:
         with file.open() as raw:
             # Floats, because with exact numbers ijson 3.6 crashes on 5,000 digits.
-            for record in parse(ijson.from_iter(_beginning(raw)), place, use_float=True):
+            for value in parse(ijson.from_iter(_beginning(raw)), place, use_float=True):
                 n_read += 1
-                yield record
+                yield value
             return
     except (ijson.JSONError, ValueError, RecursionError):
         pass

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.data.corpora.file_corpus import ArchiveCorpus, CandidateCorpus, FileCorpus
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora import CORPORA
+from dial2vec_papers.corpora.file_corpus import ArchiveCorpus, CandidateCorpus, FileCorpus
 from tests.papers.corpora.upstream import COUNTS, FORMS, WHOLE, pack, read
 
 READERS = {

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from conversations.dialogue import Dialogue, Origin, Quarantined
+from conversations.dialogue import Dialogue, Origin, Quarantined, RecordError, dialogue_from_record
 from dial2vec.config import Read
-from dial2vec.data.corpora.archive import fetch_again, find_archive, open_archive
-from dial2vec.data.corpora.corpus import Splitting, at_least_one, converted, known_id, usable
-from dial2vec.data.corpora.response_queries import ResponseQuery, query_from_record
-from dial2vec.data.corpora.source_files import SourceFile, matching_files, open_sources, records_of
+from dial2vec.data.corpora.corpus import Fetched, Splitting
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.archive import fetch_again, find_archive, open_archive
+from dial2vec_papers.corpora.fetch import fetch_archive
+from dial2vec_papers.corpora.response_queries import ResponseQuery, query_from_record
+from dial2vec_papers.corpora.source_files import SourceFile, matching_files, open_sources, records_of
 
+Raw = TypeVar("Raw")
+Made = TypeVar("Made")
+Kind = TypeVar("Kind", dict[str, Any], list[Any], str)
+# Names of JSON's types in errors; any other type is a number.
+KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 # A record of a file with its place.
 Placed = tuple[Origin, Any]
 # Name of a file -> beginning of the ids of its dialogues, such as their split or domain, and their official split.
@@ -149,6 +155,19 @@ class FileCorpus:
             dialogues = usable(records, self.dialogue, name=self.name, quarantine=quarantine)
             yield from at_least_one(dialogues, self.unusable(sources))
 
+    def fetch(self, folder: Path, *, mirror: Path | str | None) -> Fetched:
+        """Get the archive into `folder` (`data/<corpus>`): `fetch_archive`.
+
+        :raises CorpusError: if no program can download it, or that fails.
+        """
+        if self.url is None:
+            raise CorpusError(
+                f"{folder.name} cannot be downloaded by a program; expected its files from {self.source}. Put them "
+                f"into {folder}, packed or unpacked, and run `dial2vec add {folder.name}`."
+            )
+        path, source = fetch_archive(folder, self.url, mirror=mirror)
+        return Fetched(path, path.stat().st_size, source, self.missing(folder))
+
     def missing(self, folder: Path) -> list[str]:
         """Return the upstream names of missing files.
 
@@ -231,3 +250,97 @@ class CandidateCorpus(FileCorpus):
             queries = converted(records, query_of, name=self.name, quarantine=quarantine)
             error = f"{split} of {folder.name} holds no context with candidates. Choose another split."
             yield from at_least_one(queries, CorpusError(error))
+
+
+def usable(
+    records: Iterable[tuple[Origin, Raw]],
+    convert: Callable[[Raw], dict[str, Any]],
+    *,
+    name: Callable[[Raw], str],
+    quarantine: list[Quarantined],
+) -> Iterator[Dialogue]:
+    """Convert upstream records to dialogues one by one; invalid records and repeated ids go to `quarantine`.
+
+    :param convert: Function to the form that `dialogue_from_record` takes; raises `RecordError` or `KeyError`.
+    :param name: Function that returns the id of an invalid record, or "".
+    """
+    seen: set[str] = set()
+
+    def dialogue_of(record: Raw, origin: Origin) -> Dialogue:
+        dialogue = dialogue_from_record(convert(record), origin=origin)
+        if dialogue.dialogue_id in seen:
+            raise RecordError(f"the id {dialogue.dialogue_id!r} came before")
+        seen.add(dialogue.dialogue_id)
+        return dialogue
+
+    return converted(records, dialogue_of, name=name, quarantine=quarantine)
+
+
+def converted(
+    records: Iterable[tuple[Origin, Raw]],
+    convert: Callable[[Raw, Origin], Made],
+    *,
+    name: Callable[[Raw], str],
+    quarantine: list[Quarantined],
+) -> Iterator[Made]:
+    """Convert upstream records one by one; those for which `convert` raises go to `quarantine`.
+
+    :param convert: Function that raises `RecordError` or `KeyError` if a record is invalid.
+    :param name: Function that returns the id of an invalid record, or "".
+    """
+    for origin, record in records:
+        try:
+            yield convert(record, origin)
+        except (RecordError, KeyError) as error:
+            reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+            # JSON can hold half of a character, which cannot be written.
+            invalid = name(record)[:200].encode("utf-8", "replace").decode()
+            quarantine.append(Quarantined(origin, invalid, reason))
+
+
+def at_least_one(items: Iterable[Made], error: CorpusError | None) -> Iterator[Made]:
+    """Yield items, and raise an error, unless it is None, if there are none."""
+    empty = True
+    for item in items:
+        empty = False
+        yield item
+    if empty and error is not None:
+        raise error
+
+
+def expect(value: object, kind: type[Kind], name: str) -> Kind:
+    """Return a value if it has the expected type.
+
+    :param name: Name of the value in errors, such as `'turns'`.
+    :raises RecordError: if it has another type.
+    """
+    if not isinstance(value, kind):
+        raise RecordError(f"{name} must be {KINDS[kind]}, found {KINDS.get(type(value), 'a number')}")
+    return value
+
+
+def id_below(group: str, upstream: object, name: str) -> str:
+    """Return `<group>/<upstream id>`, because upstream ids may be unique only within a split or a domain.
+
+    :param group: Beginning of the id; "" for none.
+    :param name: Name of the upstream id in errors, such as `'dialogue_id'`.
+    :raises RecordError: if the upstream id is no string or is blank.
+    """
+    if not expect(upstream, str, name).strip():
+        raise RecordError(f"{name} is blank")
+    return f"{group}/{upstream}" if group else str(upstream)
+
+
+def known_id(group: str, content: object, key: str) -> str:
+    """Return `<group>/<upstream id>` of a record that may be no dialogue; "" if it has no id.
+
+    :param group: Beginning of the id; "" for none.
+    """
+    if not isinstance(content, dict) or key not in content:
+        return ""
+    return f"{group}/{content[key]}" if group else str(content[key])
+
+
+def literal(names: Iterable[str]) -> dict[str, str]:
+    """Return file name -> regular expression of that name."""
+    return {name: name.replace(".", r"\.") for name in names}

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conversations.formats.archives import DAMAGE, harm_of
-from dial2vec.data.corpora.source_files import SourceFile, bytes_of, open_zip
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.source_files import SourceFile, bytes_of, open_zip
 
 
 @contextlib.contextmanager

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dial2vec.data.corpora.source_files import entries_of, open_zip
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.source_files import entries_of, open_zip
 from tests.data.corpora.archives import zipped
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.data.corpora.source_files import json_of, lines_of, matching_files, open_sources, records_of
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.source_files import json_of, lines_of, matching_files, open_sources, records_of
 from tests.data.corpora.archives import zipped
 from tests.papers.corpora.upstream import FORMS, pack
 

@@ -1,27 +1,29 @@
-"""Get the files of a corpus into `data/<corpus>/`: from a mirror, by download, or generated (the demo)."""
+"""Get the archive of a corpus into `data/<corpus>/`, from a mirror or by download, and compare its SHA-256.
+
+The SHA-256 is recorded at the first fetch and compared at every later one. For the corpora of `PINNED` the first
+archive is compared as well: with the dialogues that this project has read.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tqdm import tqdm
 
 from conversations.files import atomic_path, write_errors
-from dial2vec.data.corpora import get_corpus
-from dial2vec.data.corpora.archive import damage, find_archive
-from dial2vec.data.corpora.checksum import record_digest, require_recorded
-from dial2vec.data.corpora.demo import write_demo
-from dial2vec.data.corpora.file_corpus import FileCorpus
+from dial2vec.data.corpora.corpus import MIRROR
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.archive import below_top, damage, find_archive
+from dial2vec_papers.corpora.source_files import DIGEST, bytes_of, open_zip
 
 if TYPE_CHECKING:
     import requests
 
-MIRROR = "DIAL2VEC_MIRROR"
 WEB = ("http://", "https://")
 # Bytes per write, and the maximum loss when a connection ends.
 BLOCK = 1 << 16
@@ -29,56 +31,37 @@ BLOCK = 1 << 16
 PAUSES = (1.0, 2.0, 4.0)
 # Seconds to connect, and seconds between two bytes.
 TIMEOUT = (10.0, 60.0)
+LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
+# The files that hold a corpus's dialogues, by their paths below the top folder, and the SHA-256 over their paths and
+# contents. Upstream publishes none, and hosts pack the same files differently; these are of archives whose dialogues
+# were counted and compared with the published figures. Of the other corpora no archive was at hand.
+PINNED = {
+    "sgd": (
+        r"(train|dev|test)/dialogues_\d+\.json",
+        "4456fbb8bc54046edd52f0062af990a12358b85925d68c9f31ec91fa4fe8c8b3",
+    ),
+    "self_dialogue": (r"corpus/[^/]+/[^/]+\.csv", "5a7c955d6ed9480e3bfa8907f5818d68a9fdc81982d2ff114ac1ad547b9c5b02"),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """Result of `fetch`.
-
-    :param path: Path of the archive, or folder of the demo.
-    :param bytes: Size on disk.
-    :param source: "already there", "written" (the demo), URL, or path of the mirror's archive.
-    :param missing: Upstream names of files that the archive lacks.
-    """
-
-    path: Path
-    bytes: int
-    source: str
-    missing: list[str]
-
-
-def fetch(name: str, *, data: Path, mirror: Path | str | None) -> Fetched:
-    """Get the files of a corpus into `data/<name>/`; an undamaged archive stays.
+def fetch_archive(folder: Path, url: str, *, mirror: Path | str | None) -> tuple[Path, str]:
+    """Get the archive of a corpus into `folder` (`data/<corpus>`), and return its path and source.
 
     All members' checksums are compared before a new archive is kept. The first fetch records its SHA-256 in
     `<archive>.sha256`; later fetches compare it.
 
-    :param data: Folder with one folder per corpus.
-    :param mirror: Folder with `<name>/*.zip`, or URL (`http://` or `https://`) below which
-        `<name>/<upstream's file name>` is downloaded; None downloads from upstream.
-    :raises CorpusError: if the name is unknown or of own transcripts, the mirror is incomplete, the download fails, or
-        the archive is damaged or differs from the recorded SHA-256.
+    :param url: Archive of upstream.
+    :param mirror: Mirror as `fetch_corpus` takes it.
+    :raises CorpusError: if the mirror is incomplete, the download fails, or the archive is damaged or differs from the
+        recorded SHA-256.
     """
-    folder = data / name
-    if name == "demo":
-        write_demo(folder)
-        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        return Fetched(folder, size, "written", [])
-    corpus = get_corpus(name, data=data)
-    if corpus.url is None and isinstance(corpus, FileCorpus):
-        raise CorpusError(
-            f"{name} cannot be downloaded by a program; expected its files from {corpus.source}. Put them into "
-            f"{folder}, packed or unpacked, and run `dial2vec add {name}`."
-        )
-    if corpus.url is None:
-        raise CorpusError(f"{name} is a corpus of your own in {folder}; there is nothing to fetch. Run the pipeline.")
-    present = find_archive(folder)
+    name, present = folder.name, find_archive(folder)
     if present is not None and damage(present) is None:
         require_recorded(present, folder=folder, source=str(present), otherwise="Remove the archive and fetch it again")
         record_digest(present)
-        return Fetched(present, present.stat().st_size, "already there", corpus.missing(folder))
+        return present, "already there"
     if mirror is None or str(mirror).startswith(WEB):
-        path, source = folder / f"{name}.zip", corpus.url if mirror is None else _below(str(mirror), name, corpus.url)
+        path, source = folder / f"{name}.zip", url if mirror is None else _below(str(mirror), name, url)
         _download(source, path)
     else:
         archive = _in_mirror(Path(mirror), name)
@@ -87,7 +70,7 @@ def fetch(name: str, *, data: Path, mirror: Path | str | None) -> Fetched:
     if present is not None and present != path:
         present.unlink()
     record_digest(path)
-    return Fetched(path, path.stat().st_size, source, corpus.missing(folder))
+    return path, source
 
 
 def _below(mirror: str, name: str, upstream: str) -> str:
@@ -192,3 +175,73 @@ def _reason(error: requests.RequestException) -> str:
     if error.response is not None:
         return f"HTTP {error.response.status_code} {error.response.reason}"
     return " ".join(str(error).split()) or type(error).__name__
+
+
+def require_recorded(archive: Path, *, folder: Path, source: str, otherwise: str) -> None:
+    """Compare an archive with the digest recorded in `folder` (`data/<corpus>`), else with `PINNED`, if it is there.
+
+    :param source: Source of the archive, for the error.
+    :param otherwise: Advice for an unwanted difference, as an imperative clause.
+    :raises CorpusError: if the digests differ or the record is unreadable.
+    """
+    records = _records(folder)
+    if not records and folder.name in PINNED:
+        pattern, pinned = PINNED[folder.name]
+        if (digest := content_digest(archive, pattern)) != pinned:
+            raise CorpusError(
+                f"the dialogues in {source} have the SHA-256 {digest}, expected {pinned}, that of the dialogues which "
+                f"this version was tested with. {otherwise}, or, if you trust it, write its `sha256sum` into "
+                f"{folder / (folder.name + '.zip' + DIGEST)}."
+            )
+    for record in records:
+        recorded, digest = _read(record), _sha256(archive)
+        if digest != recorded:
+            raise CorpusError(
+                f"{source} has the SHA-256 {digest}, but {record} expects {recorded}, that of the first archive. "
+                f"{otherwise}, or, if you know why the archive changed, remove {record} and run this again."
+            )
+
+
+def content_digest(path: Path, pattern: str) -> str:
+    """Return the SHA-256 over paths and contents of an archive's files, however they are packed.
+
+    :param pattern: Regular expression of the paths below the top folder.
+    """
+    digest = hashlib.sha256()
+    with open_zip(path, str(path)) as files:
+        for name, file in below_top(files).items():
+            if re.fullmatch(pattern, name):
+                content = hashlib.sha256(bytes_of(file)).hexdigest()
+                digest.update(f"{content}  {name}\n".encode())
+    return digest.hexdigest()
+
+
+def record_digest(archive: Path) -> None:
+    """Write `<archive>.sha256` in the format of `sha256sum`, and remove other records in its folder."""
+    path = archive.with_name(archive.name + DIGEST)
+    line = f"{_sha256(archive)}  {archive.name}\n"
+    if not path.is_file() or path.read_text(encoding="utf-8") != line:
+        with atomic_path(path) as temporary:
+            temporary.write_text(line, encoding="utf-8")
+    for other in _records(archive.parent):
+        if other != path:
+            other.unlink()
+
+
+def _records(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob(f"*{DIGEST}") if path.is_file() and not path.name.startswith("."))
+
+
+def _read(record: Path) -> str:
+    match = LINE.fullmatch(record.read_text(encoding="utf-8", errors="replace").strip())
+    if match is None:
+        raise CorpusError(
+            f"{record} is not one line of `sha256sum`: 64 hexadecimal digits, two blanks, a name. Restore it with "
+            "`dvc checkout`, or remove it to record the archive again."
+        )
+    return match[1]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

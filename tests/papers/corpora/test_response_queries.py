@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conversations.dialogue import RecordError, Turn
-from dial2vec.data.corpora.response_queries import ResponseQuery, query_from_record, read_queries, write_queries
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora.response_queries import ResponseQuery, query_from_record, read_queries, write_queries
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool)
 RECORD: dict[str, Any] = {

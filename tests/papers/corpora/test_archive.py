@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from conversations.formats import archives
-from dial2vec.data.corpora import source_files
-from dial2vec.data.corpora.archive import damage, open_archive, open_nested
-from dial2vec.data.corpora.file_corpus import CorpusFiles
-from dial2vec.data.corpora.source_files import bytes_of, lines_of
 from dial2vec.errors import CorpusError
+from dial2vec_papers.corpora import source_files
+from dial2vec_papers.corpora.archive import damage, open_archive, open_nested
+from dial2vec_papers.corpora.file_corpus import CorpusFiles
+from dial2vec_papers.corpora.source_files import bytes_of, lines_of
 from tests.data.corpora.archives import zipped
 
 TEXT = "the quick brown fox jumps over the lazy dog, " * 40
