@@ -49,7 +49,13 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
 
-PACKAGE = Path(__file__).parents[1]
+SOURCE = Path(__file__).parents[2]
+# What an encoder imports, stored with each version.
+CODE = (
+    *(f"conversations/{name}.py" for name in ("__init__", "dialogue", "errors", "files")),
+    "dial2vec/*.py",
+    "dial2vec/encoder/**/*.*",
+)
 REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
 STUDENT_REQUIREMENTS = ("mlflow", "numpy", "tokenizers", "safetensors")
 # Limits of one call of `log_batch`.
@@ -194,24 +200,32 @@ def _log_model(
     about = Model(artifact_path=logged.artifact_location, run_id=run_id, model_uuid=own_id, model_id=own_id)
     record = example.to_record()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "model"
+        folder, code = Path(temporary) / "model", Path(temporary) / "code"
+        _copy_code(code)
         mlflow.pyfunc.save_model(
             path=str(folder),
             mlflow_model=about,
             python_model=str(Path(__file__).with_name("registered_model.py")),
             artifacts={"encoder": str(encoder.resolve())},
-            code_paths=[str(PACKAGE)],
+            code_paths=[str(package) for package in sorted(code.iterdir())],
             # A local build such as 2.6.0+cpu is not on the package index.
             pip_requirements=[f"{name}=={installed(name).split('+')[0]}" for name in requirements],
             input_example=[{key: record[key] for key in ("dialogue_id", "turns")}],
         )
-        for cache in list(folder.rglob("__pycache__")):
-            shutil.rmtree(cache)
         client.log_model_artifacts(own_id, str(folder))
     if run_id:
         client.log_outputs(run_id, [LoggedModelOutput(own_id, step=0)])
     client.finalize_logged_model(own_id, "READY")
     return str(own_id)
+
+
+def _copy_code(folder: Path) -> None:
+    for pattern in CODE:
+        for path in SOURCE.glob(pattern):
+            if path.suffix != ".pyc":
+                target = folder / path.relative_to(SOURCE)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
 
 
 def log_run(
