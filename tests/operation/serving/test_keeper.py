@@ -89,8 +89,8 @@ class House:
 @pytest.fixture
 def during(monkeypatch, tmp_path):
     """Run a keeper in this thread and a scenario in another, which ends it."""
-    monkeypatch.setattr(keeper, "COMMAND", (sys.executable, "-m", "operation.serving.stub_worker"))
-    folders = (Path(__file__).parents[2], Path(keeper.__file__).parents[3])
+    monkeypatch.setattr(keeper, "COMMAND", (sys.executable, "-m", "tests.operation.serving.stub_worker"))
+    folders = (Path(__file__).parents[3], Path(keeper.__file__).parents[3])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, folders)))
 
     def run(scenario, version: str = "1") -> House:
