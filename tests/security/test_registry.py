@@ -202,6 +202,7 @@ def test_a_forgetting_that_was_killed_is_continued(forgetful, monkeypatch, step)
     assert holding(forgetful, SECRET) == []
 
 
+@pytest.mark.services("dvc")
 def test_an_export_goes_by_its_receipt_whatever_is_masked_packed_or_encoded(forgetful):
     imported, imports = forgetful / "inbox" / "imported" / "calls", forgetful / "artifacts" / "calls" / "import"
     for path in imported.iterdir():
@@ -225,6 +226,7 @@ def test_an_export_goes_by_its_receipt_whatever_is_masked_packed_or_encoded(forg
     assert "mine.csv  (LEFT, the export that brought it)" in done.output
 
 
+@pytest.mark.services("dvc")
 def test_what_cannot_be_searched_is_named(forgetful):
     (forgetful / "notes.txt").write_bytes(f"мой {SECRET}ъ".encode("cp1251"))
     (forgetful / "closed.zip").write_bytes(b"PK\x03\x04")
@@ -233,6 +235,7 @@ def test_what_cannot_be_searched_is_named(forgetful):
     assert named == ["closed.zip", "notes.txt"]
 
 
+@pytest.mark.services("dvc")
 def test_copies_in_a_remote_outside_the_project_are_named_and_can_be_removed_later(forgetful, tmp_path_factory):
     far = tmp_path_factory.mktemp("elsewhere") / "far"
     shutil.copytree(forgetful / "far", far)
@@ -250,12 +253,14 @@ def test_copies_in_a_remote_outside_the_project_are_named_and_can_be_removed_lat
     assert "up to date" in dvc(forgetful, "status", "data.dvc")
 
 
+@pytest.mark.services("dvc")
 def test_a_remote_that_is_no_folder_is_named(forgetful):
     dvc(forgetful, "remote", "modify", "far", "url", "s3://bucket/far")
     dry = CliRunner().invoke(main, ["forget", "calls", "c2"])
     assert "s3://bucket/far  (LEFT, storage of DVC elsewhere, which is not searched)" in dry.output
 
 
+@pytest.mark.services("dvc")
 def test_a_remote_inside_the_project_and_joined_corpora_lose_the_dialogue_without_being_asked(forgetful):
     joined = forgetful / "artifacts" / "calls+chats" / "splits" / "train.jsonl"
     joined.parent.mkdir(parents=True)
