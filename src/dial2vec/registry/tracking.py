@@ -31,7 +31,7 @@ from dial2vec.registry.store import (
     has_files,
     model_name,
     model_of,
-    one_sentence,
+    opened,
     own_files,
     registry_lock,
     store_figures,
@@ -70,8 +70,8 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
 
     :raises ModelError: if the store cannot be used.
     """
-    client, name = open_store(root), model_name(record.corpus)
-    with one_sentence(store_uri(root)), registry_lock(root):
+    name = model_name(record.corpus)
+    with opened(root) as client, registry_lock(root):
         experiment_id = settled(client, root, record.corpus)
         start = _start_version(client, experiment_id, record)
         if CHAMPION not in client.get_registered_model(name).aliases:
@@ -246,11 +246,11 @@ def log_run(
     :param course: points of a training run, each with its "step"; their figures are logged as `course.<name>`.
     :raises ModelError: if the store cannot be used.
     """
-    client, now = open_store(root), int(time.time() * 1000)
+    now = int(time.time() * 1000)
     logged = [Metric(key, float(value), now, 0) for key, value in metrics.items()]
     for point in course:
         logged += [Metric(f"course.{key}", value, now, int(point["step"])) for key, value in point.items()]
-    with one_sentence(store_uri(root)), tempfile.TemporaryDirectory() as folder:
+    with opened(root) as client, tempfile.TemporaryDirectory() as folder:
         run_id: str = client.create_run(experiment(client, root, area), tags=tags, run_name=name).info.run_id
         ended = "FAILED"
         try:
@@ -280,8 +280,7 @@ def local_model(uri: str, *, root: Path | None) -> Path:
         )
     if root is None:
         root = Path.cwd() if os.environ.get(SERVER) else find_root()
-    client = open_store(root)
-    with one_sentence(store_uri(root)):
+    with opened(root) as client:
         aliases = aliases_of(client, name)
         if alias and alias not in aliases:
             raise ModelError(
@@ -300,8 +299,8 @@ def run_address(root: Path, corpus: str) -> str:
 
     :raises ModelError: if nothing is registered, or the store cannot be used.
     """
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)):
+    name = model_name(corpus)
+    with opened(root) as client:
         version = candidate_of(client, name)
         try:
             of = client.get_run(version.run_id).info.experiment_id
@@ -316,8 +315,8 @@ def registered_versions(root: Path, corpus: str) -> list[RegisteredVersion]:
 
     :raises ModelError: if nothing is registered, or the store cannot be used.
     """
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)):
+    name = model_name(corpus)
+    with opened(root) as client:
         aliases = aliases_of(client, name)
         return [
             RegisteredVersion(

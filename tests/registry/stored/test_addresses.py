@@ -4,11 +4,13 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 
 import mlflow
 import numpy as np
 import pytest
 
+from conversations.dialogue import dialogue_from_record
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ModelError
@@ -87,6 +89,10 @@ def test_the_model_lists_what_it_needs_and_what_it_takes(registered):
         "text": "w1 w2",
     }
     assert not list(model.rglob("__pycache__"))
+
+
+def test_versions_from_before_the_package_of_conversations_find_their_dialogues():
+    assert import_module("dial2vec.dialogue").dialogue_from_record is dialogue_from_record
 
 
 def test_a_version_holds_the_code_of_its_encoder_only(registered):
