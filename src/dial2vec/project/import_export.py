@@ -34,7 +34,7 @@ from dial2vec.params import load_settings
 class ImportSettings:
     """How an import reads, masks, shows and writes.
 
-    :param options: How to read.
+    :param options: Options for reading.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
     :param texts: False shows no text, name or reason of an export, for a log that others may read.
