@@ -163,13 +163,3 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("empty")
     open_store(folder)
     return folder
-
-
-@pytest.fixture(scope="session")
-def small_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package to be stored with a model: this one has hundreds of files, and every test copies several models."""
-    folder = tmp_path_factory.mktemp("package") / "dial2vec"
-    (folder / "__pycache__").mkdir(parents=True)
-    for name in ("__init__.py", "__pycache__/__init__.cpython-311.pyc"):
-        (folder / name).touch()
-    return folder

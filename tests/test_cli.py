@@ -45,12 +45,6 @@ def test_help_of_the_papers_lists_their_commands_which_have_their_old_names_too(
         assert old.output.partition("\n")[2] == new.output.partition("\n")[2]
 
 
-def test_the_old_name_of_the_tables_still_works_and_is_not_listed():
-    assert "benchmark" not in CliRunner().invoke(main, ["--help"]).output
-    old, new = (CliRunner().invoke(main, [name, "--help"]).output for name in ("benchmark", "tables"))
-    assert old.partition("\n")[2] == new.partition("\n")[2]
-
-
 def test_outside_a_project_the_error_says_where_to_go(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["run"])

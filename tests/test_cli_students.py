@@ -163,7 +163,7 @@ def test_small_is_that_of_the_named_corpus(project, monkeypatch):
 @pytest.mark.parametrize("model", ["small", "models:/dial2vec-calls-small@champion"])
 def test_small_without_a_student_as_champion_says_so(project, monkeypatch, tiny_folder, model):
     project("calls")
-    monkeypatch.setattr("dial2vec.cli.model.resolve", lambda name: tiny_folder)
+    monkeypatch.setattr("dial2vec.cli.options.resolve", lambda name: tiny_folder)
     done = CliRunner().invoke(main, ["embed", "a.jsonl", "--output", "a.parquet", "--model", model])
     assert "No student of calls is champion yet, so small is the starting encoder." in done.output
 

@@ -18,7 +18,7 @@ from dial2vec.errors import EXTRAS
 
 ROOT = Path(__file__).parents[1]
 # Distributions whose modules have other names, or that bring modules of their own.
-MODULES = {"faiss-cpu": "faiss", "sentence-transformers": "sentence_transformers"}
+MODULES = {"faiss-cpu": "faiss", "sentence-transformers": "sentence_transformers", "ruamel.yaml": "ruamel"}
 BLOCKED = [module for modules in EXTRAS.values() for module in modules]
 
 
@@ -29,9 +29,8 @@ def test_the_extras_of_the_code_are_those_of_the_package():
         names = [re.split(r"[\[<>=]", requirement)[0] for requirement in extras[extra]]
         declared = {MODULES.get(name, name.replace("-", "_")) for name in names}
         known = {module for others in EXTRAS.values() for module in others}
-        # cronsim comes with Prefect, httpx with transformers; accelerate is in two extras.
-        assert set(modules) - {"cronsim"} <= declared
-        assert declared - {"httpx"} <= known
+        # cronsim comes with Prefect, httpx with transformers too; accelerate is in two extras.
+        assert set(modules) - {"cronsim"} <= declared - {"httpx"} <= known
 
 
 @pytest.mark.parametrize(

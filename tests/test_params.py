@@ -162,13 +162,6 @@ def test_wrong_settings_of_the_operation_say_what_is_valid(raw, message):
         operation_from_dict(raw)
 
 
-def test_blocks_of_an_old_params_file_say_where_they_went():
-    with pytest.raises(
-        SettingsError, match=r"params\.yaml: found schedule, serve, which no stage reads; expected in oper"
-    ):
-        settings_from_dict({"serve": {}, "schedule": {"cron": "0 3 * * *"}})
-
-
 def test_the_projects_operation_file_names_every_setting_and_may_be_missing(tmp_path):
     written = yaml.safe_load(OPERATION.read_text())
     named = {f"{key}.{name}" for key, block in written.items() for name in block}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
+from conversations import dialogue
 from conversations.dialogue import Dialogue, Turn
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ __all__ = [
     "load_encoder",
     "read",
 ]
+
+
+# Versions in a registry that were stored before `conversations` was a package import it by this name.
+sys.modules["dial2vec.dialogue"] = dialogue
 
 
 def __getattr__(name: str) -> Any:

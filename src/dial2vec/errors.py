@@ -20,7 +20,7 @@ EXTRAS = {
     "train": ("accelerate",),
     "pipeline": (
         *("dvc", "mlflow", "prefect", "cronsim", "great_expectations", "matplotlib", "requests"),
-        *("py3langid", "rensa", "ijson", "fastapi", "sqlalchemy"),
+        *("py3langid", "rensa", "ijson", "fastapi", "sqlalchemy", "ruamel"),
     ),
     "baselines": ("gensim", "sentence_transformers"),
     "search": ("faiss",),

@@ -25,8 +25,6 @@ WITHOUT_HIERARCHY = ("dse", "dialoguecse", "dialaug")
 WITHOUT_TABLES = ("dse", "dialoguecse")
 # DialAug's augmentations without a share of damaged words: truncation draws a number of turns.
 WITHOUT_SHARE = ("truncation", "none")
-# Blocks of `operation.yaml` that were in `params.yaml` before version 0.2.
-MOVED_BLOCKS = ("schedule", "drift", "serve")
 
 
 def load_settings(path: Path) -> Settings:
@@ -47,11 +45,6 @@ def load_operation(path: Path) -> Operation:
 
 def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
     """Validate a decoded `params.yaml`; errors name `source` and the key."""
-    if isinstance(raw, dict) and (moved := [block for block in MOVED_BLOCKS if block in raw]):
-        raise SettingsError(
-            f"{source}: found {', '.join(moved)}, which no stage reads; expected in operation.yaml, in the same "
-            "folder. Move each whole block there."
-        )
     settings: Settings = _build(Settings, raw, source, "")
     for name in settings.corpora:
         parts = name.split(JOIN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from conversations.files import atomic_path
 from dial2vec.config import Settings
 from dial2vec.encoder.names import SHORT_NAMES
 from dial2vec.errors import SettingsError, did_you_mean
-from dial2vec.params import settings_from_dict
+from dial2vec.params import load_settings
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -103,31 +102,30 @@ def write_preset(path: Path, name: str) -> list[str]:
 
     :param name: key of `PRESETS`, or "default" for the values that a new project has in the same settings.
     :return: a line for each setting that changed, such as "train.learning_rate: 0.0001 -> 1.0e-05".
-    :raises SettingsError: if there is no such preset, or the file cannot take its settings; it is then unchanged.
+    :raises SettingsError: if there is no such preset, or the file has a wrong setting; it is then unchanged.
     """
-    text = path.read_text(encoding="utf-8")
-    raw = yaml.safe_load(text) or {}
-    settings = settings_from_dict(raw, source=str(path))
+    from ruamel.yaml import YAML
+
+    settings = load_settings(path)
     if name == "default":
         blocks = _defaults()
     else:
         blocks = preset_blocks(name, encoder=settings.encoder.name, corpus=settings.corpora[0])
-    changed = []
+    editor = YAML()
+    editor.preserve_quotes, editor.width = True, 10_000
+    editor.representer.add_representer(
+        type(None), lambda representer, _: representer.represent_scalar("tag:yaml.org,2002:null", "null")
+    )
+    document, changed = editor.load(path), []
     for block, values in blocks.items():
         for key, value in values.items():
             before = getattr(getattr(settings, block), key)
             if before != _frozen(value):
-                text = _with_value(text, block, key, value)
+                # Loaded from its text, so that it is written in that form.
+                document.setdefault(block, {})[key] = editor.load(_shown(value))
                 changed.append(f"{block}.{key}: {_shown(before)} -> {_shown(value)}")
-    expected = {block: (raw.get(block) or {}) | values for block, values in blocks.items()}
-    written = settings_from_dict(yaml.safe_load(text), source=str(path))
-    if written != settings_from_dict(raw | expected, source=str(path)):
-        raise SettingsError(
-            f"{path} is written in a way that this command cannot change; expected one line per setting, as in a new "
-            f"project. Set these yourself: {'; '.join(changed)}."
-        )
     with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        editor.dump(document, temporary)
     return changed
 
 
@@ -141,26 +139,6 @@ def _defaults() -> Blocks:
         block: {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
         for block, values in blocks.items()
     }
-
-
-def _with_value(text: str, block: str, key: str, value: Any) -> str:
-    """Return the text of params.yaml with one value replaced; a block or a key that it lacks is added."""
-    lines = text.splitlines()
-    try:
-        begin = next(at for at, line in enumerate(lines) if re.match(rf"{block}:\s*(#.*)?$", line))
-    except StopIteration:
-        return "\n".join([*lines, f"{block}:", f"  {key}: {_shown(value)}"]) + "\n"
-    end = next((at for at in range(begin + 1, len(lines)) if re.match(r"\S", lines[at])), len(lines))
-    for at in range(begin + 1, end):
-        match = re.match(rf"(\s+{key}:\s*)([^#]*?)(\s*)(#.*)?$", lines[at])
-        if match:
-            head, old, blank, comment = match[1], match[2], match[3], match[4] or ""
-            new = _shown(value)
-            room = max(1, len(old) + len(blank) - len(new)) if comment else 0
-            lines[at] = f"{head if head.endswith(' ') else head + ' '}{new}{' ' * room}{comment}"
-            return "\n".join(lines) + "\n"
-    lines.insert(begin + 1, f"  {key}: {_shown(value)}")
-    return "\n".join(lines) + "\n"
 
 
 def _shown(value: Any) -> str:

@@ -14,7 +14,7 @@ from conversations.dialogue import write_dialogues
 from dial2vec.cli import main
 from dial2vec.config import Drift
 from dial2vec.operation.drift import compare
-from dial2vec.operation.drift.shape import shape_of
+from dial2vec.operation.drift.comparison import shape_of
 from dial2vec.operation.drift.two_samples import distances, energy_of, energy_test, far_away
 from dial2vec.pipeline.artifacts import Artifacts
 from tests.conftest import make_dialogue

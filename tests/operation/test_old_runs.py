@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dial2vec.operation.old_runs import remove_old_runs
+from dial2vec.operation.schedule.runs import remove_old_runs
 
 pytestmark = pytest.mark.services("prefect")
 
@@ -22,7 +22,7 @@ from prefect.settings import PREFECT_API_URL
 from prefect.testing.utilities import prefect_test_harness
 import pytest
 
-from dial2vec.operation.old_runs import remove_old_runs
+from dial2vec.operation.schedule.runs import remove_old_runs
 
 @flow
 def night():

@@ -82,14 +82,14 @@ def test_keys_and_blocks_that_the_file_lacks_are_added(tmp_path):
     )
 
 
-def test_a_file_that_the_command_cannot_change_stays_as_it_is(tmp_path):
+def test_a_block_on_one_line_is_changed_too_and_an_unknown_preset_changes_nothing(tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text("corpora: [calls]\ntrain: {window: 3}\n")
-    with pytest.raises(SettingsError, match=r"Set these yourself: .*train\.method: neighbours -> dse"):
-        write_preset(path, "dse-paper")
-    assert path.read_text() == "corpora: [calls]\ntrain: {window: 3}\n"
     with pytest.raises(SettingsError, match=r"no preset 'dse-papr'\. Did you mean 'dse-paper'\?"):
         write_preset(path, "dse-papr")
+    assert path.read_text() == "corpora: [calls]\ntrain: {window: 3}\n"
+    write_preset(path, "dse-paper")
+    assert path.read_text().startswith("corpora: [calls]\ntrain: {window: 3, method: dse, ")
 
 
 def test_the_command_lists_presets_and_says_what_it_changed(params, monkeypatch):

@@ -20,17 +20,15 @@ from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.register import git_commit, register
 from dial2vec.project.promotion import promote_candidate
 from dial2vec.project.results import results_table
-from dial2vec.registry import tracking
 from dial2vec.registry.receipts import registered_models
 from dial2vec.registry.tracking import registered_versions
 from tests.pipeline.projects import change
 
 
 @pytest.fixture
-def chosen(small_run, tiny_folder, empty_store, small_package, monkeypatch):
+def chosen(small_run, tiny_folder, empty_store, monkeypatch):
     """The artifacts of a project after stage distil, which kept a student, with an empty store."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr(tracking, "PACKAGE", small_package)
     shutil.copytree(empty_store, small_run, dirs_exist_ok=True)
     change(small_run, "promote", confidence=0.0)
     artifacts = Artifacts(small_run, "calls")

@@ -31,11 +31,6 @@ def points(purity: float, spearman: float, map_: float) -> dict[str, float]:
 
 
 @pytest.fixture(autouse=True)
-def _package(monkeypatch: pytest.MonkeyPatch, small_package: Path):
-    monkeypatch.setattr(tracking, "PACKAGE", small_package)
-
-
-@pytest.fixture(autouse=True)
 def _no_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.delenv("MLFLOW_REGISTRY_URI", raising=False)
@@ -123,13 +118,9 @@ def new_root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def registered_store(
-    record: TrainingRecord, empty_store: Path, small_package: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def registered_store(record: TrainingRecord, empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = shutil.copytree(empty_store, tmp_path_factory.mktemp("registered") / "project")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tracking, "PACKAGE", small_package)
-        register_training(folder, record)
+    register_training(folder, record)
     return folder
 
 

@@ -13,18 +13,14 @@ from dial2vec.cli.completion import completion
 from dial2vec.cli.curate import curate
 from dial2vec.cli.data import add, fetch, stats
 from dial2vec.cli.describe import describe
-from dial2vec.cli.explain import explain
-from dial2vec.cli.explorer import explore
+from dial2vec.cli.explorer import explain, explore, report
 from dial2vec.cli.facet import facet
 from dial2vec.cli.group import Sections
 from dial2vec.cli.importing import import_
 from dial2vec.cli.look import look
-from dial2vec.cli.new import new
 from dial2vec.cli.papers import papers
-from dial2vec.cli.pipeline import drift, embed, page, results, run
+from dial2vec.cli.pipeline import drift, embed, new, page, results, run, schedule
 from dial2vec.cli.registry import forget, history, promote, prune, rollback, versions
-from dial2vec.cli.report import report
-from dial2vec.cli.schedule import schedule
 from dial2vec.cli.search import duplicates, index, search
 from dial2vec.cli.segments import segments
 from dial2vec.cli.serving import serve

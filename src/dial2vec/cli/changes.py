@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from conversations.words import printable, short
-from dial2vec.cli.filters import WHERE
 from dial2vec.cli.group import examples
+from dial2vec.cli.options import WHERE
 from dial2vec.cli.table import fitted, width
 from dial2vec.errors import Dial2vecError
 

@@ -1,13 +1,14 @@
-"""The command that shows a collection on a page."""
+"""Commands that make a page: the map of a collection, the collection on one sheet, and what made a vector."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
 from dial2vec.cli.group import examples
-from dial2vec.cli.model import or_small
+from dial2vec.cli.options import UNTRAINED, WHERE, model_option, or_small
 from dial2vec.errors import Dial2vecError
 
 PORT = click.option(
@@ -77,3 +78,71 @@ def show(
     if done.left_out:
         click.echo(f"{done.left_out} others, drawn at random, were left out: the file would be too large", err=True)
     click.echo("The file holds the dialogues themselves: give it only to people who may read them.")
+
+
+@click.command(epilog=examples("dial2vec explain one.json --model models:/dial2vec-calls@champion --output page.html"))
+@click.argument("transcript", type=click.Path(path_type=Path))
+@model_option(default=UNTRAINED, show_default=True)
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="The .html file to write.")
+@click.option("--png", type=click.Path(path_type=Path), help="The .png file of the matrix, if wanted.")
+@click.option("--id", "dialogue_id", help="Id of the dialogue, if TRANSCRIPT holds several.")
+def explain(transcript: Path, model: str, output: Path, png: Path | None, dialogue_id: str | None) -> None:
+    """Show which turns of a dialogue made its vector.
+
+    The page also shows how its two sides match. TRANSCRIPT is a .json file with one dialogue, or JSON Lines.
+    """
+    for path, suffix in ((output, ".html"), (png, ".png")):
+        if path is not None and path.suffix.lower() != suffix:
+            raise Dial2vecError(f"{path} does not end in {suffix}; expected a {suffix} file. Rename it.")
+    from dial2vec.collection.explanation.explanation_page import explain_file
+
+    explain_file(transcript, dialogue_id=dialogue_id, model=model, output=output, png=png, say=click.echo)
+
+
+@click.command(epilog=examples("dial2vec report calls --pdf", "dial2vec report calls --before 2026-05-01"))
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--output", metavar="FILE", type=click.Path(path_type=Path), help="The .html file to write; default: NAME.html."
+)
+@click.option("--pdf", is_flag=True, help="Also write a .pdf file; needs an installed Chromium, Chrome or Edge.")
+@click.option("--paper", default="A4", show_default=True, type=click.Choice(["A4", "Letter"]), help="Size of the PDF.")
+@click.option("--before", metavar="DATE", help="Start of the second of two periods to compare; default: a late one.")
+@click.option("--since", metavar="DATE", help="Count no dialogues before this date.")
+@click.option("--until", metavar="DATE", help="Count only dialogues before this date.")
+@WHERE
+def report(
+    folder: Path,
+    output: Path | None,
+    pdf: bool,
+    paper: str,
+    before: str | None,
+    since: str | None,
+    until: str | None,
+    where: tuple[str, ...],
+) -> None:
+    """Write a collection on one sheet, for a meeting.
+
+    What the dialogues are about, areas with their topics, what changed, and typical dialogues. The page is one file
+    without scripts, and prints on one sheet. Groups are made first if FOLDER has none, or if dialogues were added.
+    """
+    if output is not None and output.suffix.lower() not in (".html", ".htm"):
+        raise Dial2vecError(f"{output} does not end in .html; expected an .html file. Rename it.")
+    from conversations.progress import bar_to
+    from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.summary import Scope, write_summary
+
+    collection = CollectionFolder(folder)
+    path = output or Path(f"{folder.resolve().name}.html")
+    sheet = path.with_suffix(".pdf") if pdf else None
+    with bar_to(None, "dialogues read", unit="") as bar:
+        summary = write_summary(
+            path, collection, Scope(before, since, until, where), pdf=sheet, paper=paper, done=bar.update
+        )
+    click.echo(f"{path}: {summary.dialogues:,} dialogues in {summary.areas} areas and {summary.topics} topics")
+    if sheet is not None:
+        click.echo(f"{sheet}: the same on one sheet of {paper}")
+    click.echo("Both quote dialogues" if sheet else "It quotes dialogues", nl=False)
+    click.echo(
+        ": give them only to people who may read them." if sheet else ": give it only to people who may read them."
+    )
+    click.echo(f"Next: dial2vec explore {quote(str(folder))}    every dialogue, on a map")

@@ -14,9 +14,8 @@ from dial2vec.registry import SMALL
 
 # Exit status that a shell reports for a program ended by Ctrl-C.
 INTERRUPTED = 130
-# Commands that once stood beside the others, and what the Makefile once called the tables.
+# Commands that once stood beside the others.
 MOVED = dict.fromkeys(("tables", "evaluate", "augment", "preset", "queries"), "papers")
-OLD_NAMES = {"benchmark": "tables"}
 START_HERE = """Start here:
   dial2vec look calls.csv                    the map of your export, in the browser
   dial2vec new calls                         a project, in which you
@@ -40,12 +39,11 @@ class Sections(click.Group):
         self.sections = sections
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a name, also of its old name."""
-        name = OLD_NAMES.get(cmd_name, cmd_name)
-        if name not in MOVED:
-            return super().get_command(ctx, name)
-        group = super().get_command(ctx, MOVED[name])
-        return group.get_command(ctx, name) if isinstance(group, click.Group) else None
+        """Return the command of a name, also of one that has moved into a group."""
+        if cmd_name not in MOVED:
+            return super().get_command(ctx, cmd_name)
+        group = super().get_command(ctx, MOVED[cmd_name])
+        return group.get_command(ctx, cmd_name) if isinstance(group, click.Group) else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

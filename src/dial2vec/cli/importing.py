@@ -102,7 +102,7 @@ def import_(
     chats, transcripts, captions, workbooks, Word documents, zip archives, databases. What is not known is guessed; the
     summary shows how it was read (docs/import.md).
     """
-    from dial2vec.project.import_export import Show, import_export
+    from dial2vec.project.import_export import ImportSettings, import_export
     from dial2vec.project.import_files import import_files
 
     if (name is None) == (output is None):
@@ -110,12 +110,20 @@ def import_(
             f"found {'neither --name nor' if name is None else 'both --name and'} --output; expected --name CORPUS in "
             "a project, or --output FILE.jsonl in any folder. Give one of them."
         )
-    given: Any = {"options": options_of(reading), "masks": masks_of(reading), "merge_turns": reading["merge_turns"]}
-    given |= {"show": Show(explain=explain, recipe=save_recipe), "dry_run": dry_run, "replace": replace}
+    settings = ImportSettings(
+        options=options_of(reading),
+        masks=masks_of(reading),
+        merge_turns=reading["merge_turns"],
+        explain=explain,
+        recipe=save_recipe,
+        dry_run=dry_run,
+        replace=replace,
+    )
     if output is not None:
-        import_files(sources, output, say=click.echo, **given)
+        import_files(sources, output, settings, say=click.echo)
     for source in sources if name else ():
-        import_export(find_root(), source, corpus=name or "", new_reading=new_reading, say=click.echo, **given)
+        root = find_root()
+        import_export(root, source, corpus=name or "", settings=settings, new_reading=new_reading, say=click.echo)
 
 
 def options_of(reading: dict[str, Any]) -> Options:

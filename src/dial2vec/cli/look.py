@@ -11,7 +11,7 @@ import click
 from dial2vec.cli.explorer import PORT, show
 from dial2vec.cli.group import examples
 from dial2vec.cli.importing import import_, masks_of, options_of
-from dial2vec.cli.model import UNTRAINED, model_option
+from dial2vec.cli.options import UNTRAINED, model_option
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
 

@@ -1,4 +1,4 @@
-"""Commands on the pipeline and its models: run, results, embed, drift, and the pages of MLflow and Prefect."""
+"""Commands on a project, its pipeline and its models: make it, run it, see it, and retrain every night."""
 
 from __future__ import annotations
 
@@ -7,25 +7,46 @@ import os
 import re
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from conversations.files import read_json
 from dial2vec.cli.group import examples
-from dial2vec.cli.model import UNTRAINED, model_option
-from dial2vec.cli.workers import worker_options
+from dial2vec.cli.options import UNTRAINED, model_option, worker_options
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 
 if TYPE_CHECKING:
     from dial2vec.collection.embedding.on_ray import RayWorkers
 
+
 # File names that `dial2vec embed` writes into a folder.
 VECTORS_PART = re.compile(r"part-\d{8}\.parquet")
 # Exit status of `dial2vec drift`: 1 is an error, 2 a wrong option.
 DRIFT = 3
 PAGES = {"mlflow": 5000, "prefect": 4200}
+
+
+@click.command(epilog=examples("dial2vec new calls"))
+@click.argument("folder", type=click.Path(path_type=Path))
+def new(folder: Path) -> None:
+    """Make a project, in which you train, watch and serve.
+
+    FOLDER gets the settings (params.yaml, operation.yaml), the stages (dvc.yaml), a Makefile and data/. Its corpus has
+    the name of the folder. Training needs the extra "pipeline" (docs/projects.md).
+    """
+    from dial2vec.params import load_settings
+    from dial2vec.project.new import make_project
+
+    written = make_project(folder)
+    [corpus] = load_settings(folder / "params.yaml").corpora
+    click.echo(f"{folder}: {', '.join(str(path.relative_to(folder)) for path in written)}, data/")
+    steps = [f"dial2vec import ../calls.csv --name {corpus}", "dial2vec run"]
+    if folder.resolve() != Path.cwd():
+        steps.insert(0, f"cd {quote(str(folder))}")
+    click.echo("Next: " + "\n      ".join(steps))
 
 
 @click.command(epilog=examples("dial2vec run"))
@@ -37,13 +58,12 @@ def run() -> None:
     """
     from dial2vec.params import load_settings
     from dial2vec.pipeline.dvc_records import note_data
-    from dial2vec.project.dvc import dvc, ensure_data, require_stages, targets
+    from dial2vec.project.dvc import dvc, ensure_data, targets
     from dial2vec.project.results import results_table
     from dial2vec.registry.receipts import reconcile
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
-    require_stages(root)
     with checkout_lock(root, "dial2vec run"):
         ensure_data(root, settings.corpora)
         for note in reconcile(root, settings.corpora):
@@ -167,3 +187,27 @@ def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
         click.echo(LOGIN)
     os.chdir(root)
     os.execvpe(sys.executable, [sys.executable, *command], os.environ | environment)
+
+
+@click.command(epilog=examples("dial2vec schedule"))
+@click.option(
+    "--port", default=4200, show_default=True, type=click.IntRange(1, 65535), help="Port of the Prefect page."
+)
+@click.option("--now", is_flag=True, help="Retrain now as well as at the scheduled time.")
+def schedule(port: int, now: bool) -> None:
+    """Retrain every night; Ctrl-C ends it.
+
+    The time is `schedule.cron` in operation.yaml. Starts Prefect's server and a worker, and restarts them if they end.
+    If PREFECT_API_URL names a server, that server is used.
+    """
+    from dial2vec.operation.pages import PREFECT_SERVER
+    from dial2vec.operation.schedule.deployment import write_deployment
+    from dial2vec.operation.schedule.supervisor import supervise
+    from dial2vec.params import load_operation
+
+    root = find_root()
+    options = load_operation(root / "operation.yaml").schedule
+    write_deployment(root, options, shared=bool(os.environ.get(PREFECT_SERVER)))
+    click.echo(f"Retraining at '{options.cron}' ({options.timezone}); starting server and worker, about a minute")
+    supervise(root, options, port, now=now, say=click.echo)
+    click.echo("Stopped: nothing is retrained until you run `make schedule` again.")

@@ -114,7 +114,7 @@ def prune(
     starts, versions with any alias, the last ones and the young ones (docs/champion.md). DVC's cache loses what neither
     the project nor a branch or tag of git refers to. The history keeps a line on each removed version.
     """
-    from dial2vec.operation.old_runs import remove_old_runs
+    from dial2vec.operation.schedule.runs import remove_old_runs
     from dial2vec.params import load_operation, load_settings
     from dial2vec.project.prune import plan_prune, remove_planned
 

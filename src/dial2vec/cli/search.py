@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dial2vec.cli.filters import filter_options
 from dial2vec.cli.group import examples
-from dial2vec.cli.model import UNTRAINED, model_option
-from dial2vec.cli.workers import worker_options
+from dial2vec.cli.options import UNTRAINED, filter_options, model_option, worker_options
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:

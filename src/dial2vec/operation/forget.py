@@ -254,13 +254,13 @@ def _files(root: Path, skipped: set[Path | None]) -> Iterable[Path]:
 def _who_knew(root: Path, corpus: str, cache: Path | None, holding: set[str]) -> tuple[list[str], list[str]]:
     """Return the versions whose data held a dialogue, and those whose data is gone."""
     knew, unknown = [], []
-    for training in trainings(root, corpus):
-        entries = directory_entries(cache, training.data_hash) if cache else []
+    for version, data_hash in trainings(root, corpus).items():
+        entries = directory_entries(cache, data_hash) if cache else []
         files = {entry["md5"] for entry in entries if entry["relpath"].startswith(f"{corpus}/")}
         if files & holding:
-            knew.append(training.version)
+            knew.append(version)
         elif cache is None or not files or not all(object_path(cache, md5).is_file() for md5 in files):
-            unknown.append(training.version)
+            unknown.append(version)
     return knew, unknown
 
 

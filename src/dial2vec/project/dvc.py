@@ -52,16 +52,7 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
 
     :raises Dial2vecError: if it fails, with its last line of output.
     """
-    _ready(root)
-    with subprocess.Popen(
-        [sys.executable, "-m", "dvc", *arguments],
-        cwd=root,
-        env=stage_environment(),
-        preexec_fn=ending_with(os.getpid()),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
+    with _started(root, arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         last = ""
         for line in process.stdout or ():
             # A progress bar rewrites its line; only its last state belongs in the log.
@@ -226,18 +217,9 @@ def _listed(root: Path, _: bytes) -> tuple[str, ...]:
 
 
 def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.CompletedProcess[str]:
-    _ready(root)
     pipe = subprocess.PIPE if quiet else None
     minutes = load_operation(root / "operation.yaml").schedule.remote_minutes if arguments[0] in REMOTE else None
-    with subprocess.Popen(
-        [sys.executable, "-m", "dvc", *arguments],
-        cwd=root,
-        env=stage_environment(),
-        preexec_fn=ending_with(os.getpid()),
-        stdout=pipe,
-        stderr=pipe,
-        text=True,
-    ) as process:
+    with _started(root, arguments, stdout=pipe, stderr=pipe) as process:
         try:
             output, errors = process.communicate(timeout=minutes and minutes * 60)
         except subprocess.TimeoutExpired:
@@ -255,29 +237,22 @@ def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.Comp
     return subprocess.CompletedProcess(arguments, process.returncode, output or "", errors or "")
 
 
-def _ready(root: Path) -> None:
-    """Prepare a project for a call of DVC."""
+def _started(root: Path, arguments: Sequence[str], *, stdout: int | None, stderr: int | None) -> subprocess.Popen[str]:
+    """Start a DVC command in a project that is ready for it; it ends with this process."""
     require_module("dvc")
     do_without_git(root)
     write_code_hashes(root)
     require_no_conflict(root)
     mend(root)
-
-
-def require_stages(root: Path) -> None:
-    """Raise if the project's dvc.yaml lacks a stage, because it was made by an earlier version.
-
-    :raises VersioningError: naming the stages and what to copy.
-    :raises MissingExtraError: if DVC is not installed.
-    """
-    require_module("dvc")
-    text = (root / "dvc.yaml").read_text(encoding="utf-8") if (root / "dvc.yaml").is_file() else ""
-    if lacking := [stage for stage in STAGES if f"  {stage}:" not in text]:
-        raise VersioningError(
-            f"{root / 'dvc.yaml'} has no stage {', '.join(lacking)}; this version of dial2vec runs it. Make a project "
-            "beside yours (`dial2vec new ../newer`) and copy its dvc.yaml, and the block of the same name in its "
-            "params.yaml."
-        )
+    return subprocess.Popen(
+        [sys.executable, "-m", "dvc", *arguments],
+        cwd=root,
+        env=stage_environment(),
+        preexec_fn=ending_with(os.getpid()),
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+    )
 
 
 def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:

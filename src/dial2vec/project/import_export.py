@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from conversations.explaining import explanation, recipe_text
@@ -29,20 +29,27 @@ from dial2vec.params import load_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Show:
-    """What an import shows besides the numbers of dialogues.
+class ImportSettings:
+    """How an import reads, masks, shows and writes.
 
+    :param options: Options for reading.
+    :param masks: Options for masking; None masks nothing.
+    :param merge_turns: True if consecutive turns of one speaker become one turn.
     :param texts: False shows no text, name or reason of an export, for a log that others may read.
     :param explain: True to show which field became what.
     :param recipe: File to write what was understood to, as a recipe; None writes none.
+    :param dry_run: True to stop after the summary.
+    :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
     """
 
+    options: Options = field(default_factory=Options)
+    masks: Masks | None = None
+    merge_turns: bool = False
     texts: bool = True
     explain: bool = False
     recipe: Path | None = None
-
-
-SHOW = Show()
+    dry_run: bool = False
+    replace: bool = False
 
 
 def import_export(
@@ -50,24 +57,14 @@ def import_export(
     source: Path,
     *,
     corpus: str,
-    options: Options,
-    masks: Masks | None,
-    merge_turns: bool,
-    show: Show = SHOW,
+    settings: ImportSettings,
     new_reading: bool = False,
-    dry_run: bool,
-    replace: bool,
     say: Callable[[str], None],
 ) -> ImportResult:
     """Import a file or folder into a corpus, and show a summary before anything is written.
 
     :param root: Project folder.
-    :param masks: Options for masking; None masks nothing.
-    :param merge_turns: True if consecutive turns of one speaker become one turn.
-    :param show: Parts to show besides the numbers of dialogues.
     :param new_reading: True if the files may be read in another way than earlier ones of the corpus.
-    :param dry_run: True to stop after the summary.
-    :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
     :param say: Function that shows a line to the user.
     :raises CorpusError: if nothing can be read or used, or the output is another import's file.
     :raises VersioningError: if DVC could not version the written file.
@@ -75,26 +72,27 @@ def import_export(
     from dial2vec.project.dvc import add_data, restore_data
 
     require_corpus(corpus)
-    places = Places(root, corpus, source, redacted=masks is not None)
+    places = Places(root, corpus, source, redacted=settings.masks is not None)
     kept = load_readings(places.readings)
-    if kept and options == Options() and not new_reading:
+    merge_turns = settings.merge_turns
+    if kept and settings.options == Options() and not new_reading:
         export, merged = _read_as_before(source, kept)
         merge_turns = merge_turns or merged
         for given in dict.fromkeys(str(reading.options) for reading in export.readings if str(reading.options)):
             say(f"Read with the options of earlier files of this corpus: {given}")
     else:
-        export = read_export(source, options)
-    redactor = join_and_mask(export.result, masks, name=places.name, merge_turns=merge_turns)
-    if dry_run:
+        export = read_export(source, settings.options)
+    redactor = join_and_mask(export.result, settings.masks, name=places.name, merge_turns=merge_turns)
+    if settings.dry_run:
         quarantine_known_ids(export.result, places)
-        present(export, redactor, show, say, dry_run=True)
+        present(export, redactor, settings, say)
         say("Dry run: nothing is written.")
         return export.result
     with checkout_lock(root, f"import into {corpus}"):
         restore_data(root)
-        require_own(places, replace=replace)
+        require_own(places, replace=settings.replace)
         quarantine_known_ids(export.result, places)
-        present(export, redactor, show, say)
+        present(export, redactor, settings, say)
         replaced = write_import(export.result, places)
         now = [dataclasses.replace(reading, merge_turns=merge_turns) for reading in export.readings]
         save_readings(places.readings, list(dict.fromkeys([*kept, *now])))
@@ -138,21 +136,19 @@ def _read_as_before(source: Path, kept: Sequence[KeptReading]) -> tuple[Export, 
     raise errors[0]
 
 
-def present(
-    export: Export, redactor: Redactor | None, show: Show, say: Callable[[str], object], *, dry_run: bool = False
-) -> None:
+def present(export: Export, redactor: Redactor | None, settings: ImportSettings, say: Callable[[str], object]) -> None:
     """Show how an export was read, and write its recipe if asked to.
 
     :raises CorpusError: if the recipe would replace another file.
     """
-    if not show.texts:
+    if not settings.texts:
         say(f"{export.source.name}: {usable_dialogues(export.result)}")
         return
-    if show.explain:
+    if settings.explain:
         say(f"{explanation(export)}\n")
     say(f"{import_summary(export, redactor)}\n")
-    if show.recipe:
-        _save_recipe(recipe_text(export), show.recipe, say, dry_run=dry_run)
+    if settings.recipe:
+        _save_recipe(recipe_text(export), settings.recipe, say, dry_run=settings.dry_run)
 
 
 def _save_recipe(text: str, path: Path, say: Callable[[str], object], *, dry_run: bool) -> None:

@@ -9,23 +9,18 @@ from shlex import quote
 
 from conversations.options import Options
 from conversations.reading import Export, read_export
-from conversations.redaction import Masks, join_and_mask
+from conversations.redaction import join_and_mask
 from conversations.result import ImportResult
 from conversations.writing import Places, quarantine_known_ids, require_own, write_import
 from dial2vec.errors import CorpusError
-from dial2vec.project.import_export import SHOW, Show, present
+from dial2vec.project.import_export import ImportSettings, present
 
 
 def import_files(
     sources: Sequence[Path],
     output: Path,
+    settings: ImportSettings,
     *,
-    options: Options,
-    masks: Masks | None,
-    merge_turns: bool = False,
-    show: Show = SHOW,
-    dry_run: bool = False,
-    replace: bool = False,
     say: Callable[[str], object],
 ) -> ImportResult:
     """Import files or folders into one file, and show a summary before anything is written.
@@ -34,11 +29,6 @@ def import_files(
 
     :param sources: Files or folders, at least 1.
     :param output: File that ends in `.jsonl`.
-    :param masks: Options for masking; None masks nothing.
-    :param merge_turns: True if consecutive turns of one speaker become one turn.
-    :param show: Parts to show besides the numbers of dialogues.
-    :param dry_run: True to stop after the summary.
-    :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
     :param say: Function that shows a line to the user.
     :raises CorpusError: if nothing can be read or used, or the output is another import's file.
     """
@@ -47,17 +37,17 @@ def import_files(
             f"found --output {output}; expected a file that ends in .jsonl. Name one, such as "
             f"{output.with_suffix('.jsonl') if output.name else 'calls.jsonl'}."
         )
-    export = read_exports(sources, options)
-    places = Places(Path.cwd(), "", export.source, redacted=masks is not None, file=output)
-    redactor = join_and_mask(export.result, masks, name=places.name, merge_turns=merge_turns)
+    export = read_exports(sources, settings.options)
+    places = Places(Path.cwd(), "", export.source, redacted=settings.masks is not None, file=output)
+    redactor = join_and_mask(export.result, settings.masks, name=places.name, merge_turns=settings.merge_turns)
     quarantine_known_ids(export.result, places)
-    present(export, redactor, show, say, dry_run=dry_run)
-    if dry_run:
+    present(export, redactor, settings, say)
+    if settings.dry_run:
         say("Dry run: nothing is written.")
         return export.result
     if any(output.resolve() == source.resolve() for source in sources):
         raise CorpusError(f"{output} is both read and written; expected another file for --output. Name one.")
-    require_own(places, replace=replace)
+    require_own(places, replace=settings.replace)
     if kept := write_import(export.result, places):
         say(f"The replaced file is kept in {kept}")
     if export.result.quarantine:

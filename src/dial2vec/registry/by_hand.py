@@ -26,10 +26,8 @@ from dial2vec.registry.store import (
     experiment,
     has_files,
     model_name,
-    one_sentence,
-    open_store,
+    opened,
     registry_lock,
-    store_uri,
     versions_of,
 )
 
@@ -42,8 +40,8 @@ def noticed(root: Path, corpus: str) -> list[str]:
     :param corpus: name of a corpus; with `SMALL` at its end for its student.
     :raises ModelError: if the store cannot be used.
     """
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)):
+    name = model_name(corpus)
+    with opened(root) as client:
         known = client.get_experiment_by_name(name)
         if known is None:
             return []

@@ -26,11 +26,9 @@ from dial2vec.registry.store import (
     dev_scores,
     encoder_folder,
     model_name,
-    one_sentence,
-    open_store,
+    opened,
     registry_lock,
     store_figures,
-    store_uri,
     versions_of,
 )
 
@@ -64,8 +62,8 @@ def promote(
     :raises ModelError: if nothing is registered, or the store cannot be used.
     :raises BusyError: if another process has moved the champion meanwhile.
     """
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)):
+    name = model_name(corpus)
+    with opened(root) as client:
         with _held(client, root, corpus):
             aliases = aliases_of(client, name)
         candidate = candidate_of(client, name)
@@ -95,8 +93,8 @@ def rollback(root: Path, corpus: str, *, to: str | None = None, because: str = "
     :param because: reason, for the history.
     :raises ModelError: if the version is missing or is the champion already, or if there is no previous champion.
     """
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)), _held(client, root, corpus) as experiment_id:
+    name = model_name(corpus)
+    with opened(root) as client, _held(client, root, corpus) as experiment_id:
         aliases = aliases_of(client, name)
         champion, wanted = aliases.get(CHAMPION, ""), to or aliases.get(PREVIOUS, "")
         versions = versions_of(client, name)
@@ -122,8 +120,8 @@ def history(root: Path, corpus: str) -> list[Decision]:
     :raises ModelError: if nothing was ever registered, or the store cannot be used.
     """
     noticed(root, corpus)
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)):
+    name = model_name(corpus)
+    with opened(root) as client:
         existing = client.get_experiment_by_name(name)
         done = decisions(client, existing.experiment_id) if existing else []
         if not done:

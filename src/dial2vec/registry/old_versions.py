@@ -34,10 +34,8 @@ from dial2vec.registry.store import (
     hard_delete,
     model_name,
     model_of,
-    one_sentence,
-    open_store,
+    opened,
     registry_lock,
-    store_uri,
     versions_of,
 )
 
@@ -84,8 +82,7 @@ def old_versions(root: Path, corpus: str, rules: Prune, *, chosen: Sequence[str]
         them; a version in use stays.
     :raises ModelError: if nothing is registered, a chosen version does not exist, or the store cannot be used.
     """
-    client = open_store(root)
-    with one_sentence(store_uri(root)):
+    with opened(root) as client:
         versions = {corpus: versions_of(client, model_name(corpus))}
         aliases = {corpus: aliases_of(client, model_name(corpus))}
         small = f"{corpus}{SMALL}"
@@ -121,8 +118,8 @@ def remove(root: Path, old: Sequence[OldVersion]) -> list[str]:
     :return: sentences about what stayed after all, because somebody has moved an alias to it meanwhile.
     :raises ModelError: if the store cannot be used.
     """
-    client, stayed = open_store(root), []
-    with one_sentence(store_uri(root)), registry_lock(root):
+    stayed = []
+    with opened(root) as client, registry_lock(root):
         for corpus in dict.fromkeys(version.corpus for version in old):
             experiment_id, name = settled(client, root, corpus), model_name(corpus)
             for version in old:
@@ -144,30 +141,20 @@ def data_hashes(root: Path, going: Sequence[OldVersion]) -> set[str]:
     :raises ModelError: if the store cannot be used.
     """
     gone = {(model_name(version.corpus), version.version) for version in going}
-    client = open_store(root)
-    with one_sentence(store_uri(root)):
+    with opened(root) as client:
         versions = client.search_model_versions()
     return {of.tags.get("data_hash", "") for of in versions if (of.name, str(of.version)) not in gone}
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
-    """A registered training: number of its version, and DVC's hash of its data."""
-
-    version: str
-    data_hash: str
-
-
-def trainings(root: Path, corpus: str) -> list[Training]:
-    """Return the registered trainings of a corpus, oldest first; none if nothing is registered.
+def trainings(root: Path, corpus: str) -> dict[str, str]:
+    """Return version -> DVC's hash of its data for the registered trainings of a corpus, oldest first.
 
     :raises ModelError: if the store cannot be used.
     """
-    client = open_store(root)
-    with one_sentence(store_uri(root)):
+    with opened(root) as client:
         versions = reversed(versions_of(client, model_name(corpus)).items())
-        trained = [(number, version) for number, version in versions if version.tags.get("kind") == "trained"]
-        return [Training(number, version.tags.get("data_hash", "")) for number, version in trained]
+        tags = {number: version.tags for number, version in versions}
+        return {number: tag.get("data_hash", "") for number, tag in tags.items() if tag.get("kind") == "trained"}
 
 
 def orphans(client: MlflowClient, root: Path) -> list[Path]:

@@ -17,9 +17,7 @@ from dial2vec.registry.store import (
     aliases_of,
     has_files,
     model_name,
-    one_sentence,
-    open_store,
-    store_uri,
+    opened,
     versions_of,
 )
 
@@ -38,8 +36,7 @@ def reconcile(root: Path, corpora: Sequence[str]) -> list[str]:
         path = receipt_path(root, corpus)
         if not path.is_file():
             continue
-        client = open_store(root)
-        with one_sentence(store_uri(root)):
+        with opened(root) as client:
             lost = [
                 f"{model_name(name)}: {reason}, so stage register runs again"
                 for name, receipt in _receipts(path, corpus).items()
@@ -61,8 +58,8 @@ def standing_champion(root: Path, corpus: str) -> str:
     path = receipt_path(root, corpus)
     if not path.is_file():
         return ""
-    client, receipts = open_store(root), _receipts(path, corpus)
-    with one_sentence(store_uri(root)):
+    receipts = _receipts(path, corpus)
+    with opened(root) as client:
         if any(_lost(client, receipt, name) for name, receipt in receipts.items()):
             return ""
         return " ".join(aliases_of(client, model_name(name))[CHAMPION] for name in receipts)

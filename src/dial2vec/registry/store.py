@@ -97,6 +97,17 @@ def open_store(root: Path) -> MlflowClient:
         return client
 
 
+@contextlib.contextmanager
+def opened(root: Path) -> Iterator[MlflowClient]:
+    """Open the project's store for a `with` block, in which an error of MLflow or its database is one sentence.
+
+    :raises ModelError: if the store cannot be used.
+    """
+    client = open_store(root)
+    with one_sentence(store_uri(root)):
+        yield client
+
+
 def database_path(root: Path) -> Path:
     """Return the path of the project's own database."""
     return root.resolve() / "mlruns" / "mlflow.db"

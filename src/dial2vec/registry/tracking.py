@@ -31,7 +31,7 @@ from dial2vec.registry.store import (
     has_files,
     model_name,
     model_of,
-    one_sentence,
+    opened,
     own_files,
     registry_lock,
     store_figures,
@@ -49,7 +49,13 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
 
-PACKAGE = Path(__file__).parents[1]
+SOURCE = Path(__file__).parents[2]
+# What an encoder imports, stored with each version.
+CODE = (
+    *(f"conversations/{name}.py" for name in ("__init__", "dialogue", "errors", "files")),
+    "dial2vec/*.py",
+    "dial2vec/encoder/**/*.*",
+)
 REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
 STUDENT_REQUIREMENTS = ("mlflow", "numpy", "tokenizers", "safetensors")
 # Limits of one call of `log_batch`.
@@ -64,8 +70,8 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
 
     :raises ModelError: if the store cannot be used.
     """
-    client, name = open_store(root), model_name(record.corpus)
-    with one_sentence(store_uri(root)), registry_lock(root):
+    name = model_name(record.corpus)
+    with opened(root) as client, registry_lock(root):
         experiment_id = settled(client, root, record.corpus)
         start = _start_version(client, experiment_id, record)
         if CHAMPION not in client.get_registered_model(name).aliases:
@@ -194,24 +200,32 @@ def _log_model(
     about = Model(artifact_path=logged.artifact_location, run_id=run_id, model_uuid=own_id, model_id=own_id)
     record = example.to_record()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "model"
+        folder, code = Path(temporary) / "model", Path(temporary) / "code"
+        _copy_code(code)
         mlflow.pyfunc.save_model(
             path=str(folder),
             mlflow_model=about,
             python_model=str(Path(__file__).with_name("registered_model.py")),
             artifacts={"encoder": str(encoder.resolve())},
-            code_paths=[str(PACKAGE)],
+            code_paths=[str(package) for package in sorted(code.iterdir())],
             # A local build such as 2.6.0+cpu is not on the package index.
             pip_requirements=[f"{name}=={installed(name).split('+')[0]}" for name in requirements],
             input_example=[{key: record[key] for key in ("dialogue_id", "turns")}],
         )
-        for cache in list(folder.rglob("__pycache__")):
-            shutil.rmtree(cache)
         client.log_model_artifacts(own_id, str(folder))
     if run_id:
         client.log_outputs(run_id, [LoggedModelOutput(own_id, step=0)])
     client.finalize_logged_model(own_id, "READY")
     return str(own_id)
+
+
+def _copy_code(folder: Path) -> None:
+    for pattern in CODE:
+        for path in SOURCE.glob(pattern):
+            if path.suffix != ".pyc":
+                target = folder / path.relative_to(SOURCE)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
 
 
 def log_run(
@@ -232,11 +246,11 @@ def log_run(
     :param course: points of a training run, each with its "step"; their figures are logged as `course.<name>`.
     :raises ModelError: if the store cannot be used.
     """
-    client, now = open_store(root), int(time.time() * 1000)
+    now = int(time.time() * 1000)
     logged = [Metric(key, float(value), now, 0) for key, value in metrics.items()]
     for point in course:
         logged += [Metric(f"course.{key}", value, now, int(point["step"])) for key, value in point.items()]
-    with one_sentence(store_uri(root)), tempfile.TemporaryDirectory() as folder:
+    with opened(root) as client, tempfile.TemporaryDirectory() as folder:
         run_id: str = client.create_run(experiment(client, root, area), tags=tags, run_name=name).info.run_id
         ended = "FAILED"
         try:
@@ -266,8 +280,7 @@ def local_model(uri: str, *, root: Path | None) -> Path:
         )
     if root is None:
         root = Path.cwd() if os.environ.get(SERVER) else find_root()
-    client = open_store(root)
-    with one_sentence(store_uri(root)):
+    with opened(root) as client:
         aliases = aliases_of(client, name)
         if alias and alias not in aliases:
             raise ModelError(
@@ -286,8 +299,8 @@ def run_address(root: Path, corpus: str) -> str:
 
     :raises ModelError: if nothing is registered, or the store cannot be used.
     """
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)):
+    name = model_name(corpus)
+    with opened(root) as client:
         version = candidate_of(client, name)
         try:
             of = client.get_run(version.run_id).info.experiment_id
@@ -302,8 +315,8 @@ def registered_versions(root: Path, corpus: str) -> list[RegisteredVersion]:
 
     :raises ModelError: if nothing is registered, or the store cannot be used.
     """
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)):
+    name = model_name(corpus)
+    with opened(root) as client:
         aliases = aliases_of(client, name)
         return [
             RegisteredVersion(

@@ -12,8 +12,15 @@ import pytest
 
 from dial2vec.config import Schedule
 from dial2vec.operation.schedule import supervisor
-from dial2vec.operation.schedule.nights import GRACE_SECONDS, missed_nights, tell
-from dial2vec.operation.schedule.runs import alive, has_dead, last_begin, running_folder
+from dial2vec.operation.schedule.runs import (
+    GRACE_SECONDS,
+    alive,
+    has_dead,
+    last_begin,
+    missed_nights,
+    running_folder,
+    tell,
+)
 
 NIGHTLY = Schedule(cron="0 3 * * *")
 HOUR = 3600

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from dial2vec.operation.serving import memory
-from dial2vec.operation.serving.memory import FreeMemory
+from dial2vec.operation.serving import scheduler
+from dial2vec.operation.serving.scheduler import FreeMemory
 
 # Arrays of 64 KB lie in the heap, and those that stay between them keep glibc from freeing it.
 HOLES = """
 from pathlib import Path
-from dial2vec.operation.serving.memory import FreeMemory
+from dial2vec.operation.serving.scheduler import FreeMemory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
@@ -25,7 +25,7 @@ print(before - resident())
 """
 
 
-@pytest.mark.skipif(memory._trimmer() is None, reason="needs glibc")
+@pytest.mark.skipif(scheduler._trimmer() is None, reason="needs glibc")
 def test_memory_between_kept_arrays_goes_back_to_the_system():
     done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 50 * 65_536 * 10
@@ -33,8 +33,8 @@ def test_memory_between_kept_arrays_goes_back_to_the_system():
 
 def test_memory_is_given_back_at_most_once_in_some_seconds(monkeypatch):
     now, asked = 100.0, []
-    monkeypatch.setattr(memory, "_trimmer", lambda: asked.append)
-    monkeypatch.setattr(memory.time, "monotonic", lambda: now)
+    monkeypatch.setattr(scheduler, "_trimmer", lambda: asked.append)
+    monkeypatch.setattr(scheduler.time, "monotonic", lambda: now)
     free = FreeMemory(seconds=5)
     assert [free.give_back(), free.give_back()] == [True, False]
     now = 105.0
@@ -43,5 +43,5 @@ def test_memory_is_given_back_at_most_once_in_some_seconds(monkeypatch):
 
 
 def test_a_system_without_malloc_trim_is_left_alone(monkeypatch):
-    monkeypatch.setattr(memory, "_trimmer", lambda: None)
+    monkeypatch.setattr(scheduler, "_trimmer", lambda: None)
     assert not FreeMemory().give_back()

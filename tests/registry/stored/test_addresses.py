@@ -4,18 +4,18 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 
 import mlflow
 import numpy as np
 import pytest
 
+from conversations.dialogue import dialogue_from_record
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ModelError
 from dial2vec.registry import store, tracking
 from dial2vec.registry.tracking import local_model, register_training
-
-PACKAGE = tracking.PACKAGE
 
 
 def test_addresses_lead_to_the_encoder_inside_the_store(registered):
@@ -62,17 +62,18 @@ def test_the_run_of_a_candidate_has_an_address_on_mlflows_page(registered):
 
 
 @pytest.mark.services("mlflow")
-def test_a_registered_model_runs_where_dial2vec_is_not_installed(root, record, monkeypatch):
-    monkeypatch.setattr(tracking, "PACKAGE", PACKAGE)
-    register_training(root, record)
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_a_registered_model_runs_where_dial2vec_is_not_installed(registered, version):
     script = (
-        "import sys; sys.path = [p for p in sys.path if p.rstrip('/') != sys.argv[2]]; import mlflow; "
-        "mlflow.set_tracking_uri(sys.argv[1]); model = mlflow.pyfunc.load_model('models:/dial2vec-demo@candidate'); "
-        "vectors = model.predict([{'turns': [{'speaker': 'a', 'text': 'w1'}]}]); import dial2vec; "
-        "assert 'mlruns' in dial2vec.__file__ and len(vectors[0]) == 16, dial2vec.__file__"
+        "import sys; uninstalled = lambda path: path.rstrip('/') != sys.argv[2]; "
+        "sys.path[:] = filter(uninstalled, sys.path); import mlflow; mlflow.set_tracking_uri(sys.argv[1]); "
+        "model = mlflow.pyfunc.load_model('models:/dial2vec-demo/' + sys.argv[3]); "
+        "vectors = model.predict([{'turns': [{'speaker': 'a', 'text': 'w1'}]}]); import conversations, dial2vec; "
+        "files = [conversations.__file__, dial2vec.__file__]; "
+        "assert all('mlruns' in file for file in files) and len(vectors[0]) == 16, files"
     )
-    source = str(PACKAGE.parent)
-    done = subprocess.run([sys.executable, "-c", script, store.store_uri(root), source], capture_output=True, text=True)
+    arguments = [store.store_uri(registered), str(tracking.SOURCE), version]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -88,6 +89,17 @@ def test_the_model_lists_what_it_needs_and_what_it_takes(registered):
         "text": "w1 w2",
     }
     assert not list(model.rglob("__pycache__"))
+
+
+def test_versions_from_before_the_package_of_conversations_find_their_dialogues():
+    assert import_module("dial2vec.dialogue").dialogue_from_record is dialogue_from_record
+
+
+def test_a_version_holds_the_code_of_its_encoder_only(registered):
+    model = local_model("models:/dial2vec-demo/2", root=registered).parents[1]
+    files = [path for path in model.rglob("*") if path.is_file()]
+    assert len(files) < 120
+    assert not [path for path in files if "formats" in path.parts or "collection" in path.parts]
 
 
 def test_a_students_requirements_name_no_transformer_and_it_runs(registered, dialogue, student_record, monkeypatch):

@@ -103,6 +103,7 @@ def test_the_life_of_a_registry(registered, make_record):
     ]
 
 
+@pytest.mark.services("mlflow")
 def test_cleaning_up_mlflow_leaves_registered_files_alone(registered):
     client = open_store(registered)
     for one in client.search_logged_models([client.get_experiment_by_name("dial2vec-demo").experiment_id]):

@@ -11,8 +11,7 @@ from dial2vec.config import Drift, Settings
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import CorpusError
-from dial2vec.operation.drift.comparison import Comparison, compare
-from dial2vec.operation.drift.shape import Quartiles, Shape
+from dial2vec.operation.drift.comparison import Comparison, Quartiles, Shape, compare
 from dial2vec.pipeline.artifacts import Artifacts, require_split
 
 # Number of languages named in the table; the others are added up.

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from conversations.files import atomic_path, write_json
-from conversations.options import Options
 from conversations.redaction import Masks
 from conversations.writing import LONGEST_NAME
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule.inbox_files import has_changed, is_quiet, move, read_receipt, receipt_of
 from dial2vec.operation.schedule.rehearsal import printable_text, rehearse, unexpected_reason, without_quotes
-from dial2vec.project.import_export import Show, import_export
+from dial2vec.project.import_export import ImportSettings, import_export
 
 # Folders of the inbox: files that are being imported, that were imported, and that were refused; and their receipts.
 TAKEN, IMPORTED, REFUSED, RECEIPTS = ".taken", "imported", "refused", ".receipts"
@@ -137,19 +136,9 @@ class _Box:
         if reason:
             return Arrival(self.corpus, path.name, reason)
         try:
-            result = import_export(
-                self.root,
-                path,
-                corpus=self.corpus,
-                options=Options(),
-                masks=Masks() if self.redact else None,
-                merge_turns=False,
-                dry_run=False,
-                replace=False,
-                # A night's log may be on the server of a team.
-                show=Show(texts=False),
-                say=self.say,
-            )
+            # A night's log may be on the server of a team.
+            settings = ImportSettings(masks=Masks() if self.redact else None, texts=False)
+            result = import_export(self.root, path, corpus=self.corpus, settings=settings, say=self.say)
         except VersioningError:
             raise
         except CorpusError as error:

@@ -29,18 +29,16 @@ from prefect.client.orchestration import get_client
 from dial2vec.addresses import shown
 from dial2vec.config import Operation, Prune, Schedule
 from dial2vec.errors import BusyError, Dial2vecError
-from dial2vec.operation.old_runs import remove_old_runs
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
-from dial2vec.operation.schedule.nights import killed_sentence, tell
 from dial2vec.operation.schedule.notify import notify, send_heartbeat
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, remember, result_rows
-from dial2vec.operation.schedule.runs import alive, mark_dead
+from dial2vec.operation.schedule.runs import alive, killed_sentence, mark_dead, remove_old_runs, tell
 from dial2vec.operation.schedule.temporary_server import run_now
 from dial2vec.params import load_operation, load_settings
 from dial2vec.pipeline.free_space import require_space
-from dial2vec.project.dvc import add_data, dvc_lines, ensure_data, pull_data, require_stages
+from dial2vec.project.dvc import add_data, dvc_lines, ensure_data, pull_data
 from dial2vec.project.dvc import push as push_versions
 from dial2vec.project.new import template_path
 from dial2vec.project.promotion import promote_candidate
@@ -86,7 +84,6 @@ def run_stage(stage: str, corpus: str) -> None:
 def _run_stage(stage: str, corpus: str) -> None:
     """Run a stage with DVC, which skips it if nothing changed; its output goes to the run's log."""
     logger = get_run_logger()
-    require_stages(ROOT)
     for line in dvc_lines(ROOT, "repro", "--single-item", f"{stage}@{corpus}"):
         logger.info(line)
 

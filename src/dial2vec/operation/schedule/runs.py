@@ -1,4 +1,4 @@
-"""Locks of flow runs: a run whose lock is free was killed, and is marked so."""
+"""Flow runs: locks of living ones, killed ones, nights without a verdict, and old runs on Prefect's page."""
 
 from __future__ import annotations
 
@@ -7,15 +7,28 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from filelock import lock_descriptor
+
+from conversations.files import write_json
+from dial2vec import telemetry
+from dial2vec.config import Schedule
+from dial2vec.operation.pages import PREFECT_SERVER, scheduled_server, use_prefect
+from dial2vec.operation.schedule.inbox_files import read_receipt
+from dial2vec.operation.schedule.notify import notify
 
 # Prefect's worker gives the id of the run in this variable.
 STARTED_BY_WORKER = "PREFECT__FLOW_RUN_ID"
 DEAD = "The process was killed, or its machine went down; the next run starts again."
+# A night that begins this late is not missed: clocks change by an hour, and a worker takes a moment.
+GRACE_SECONDS = 70 * 60
+# Prefect answers with at most 200 runs at once.
+AT_ONCE = 200
 
 
 def running_folder(root: Path) -> Path:
@@ -143,3 +156,84 @@ def mark_dead(root: Path, client: Any, *, strangers: bool = False) -> list[str]:
             else:
                 dead.setdefault(run_id, run_id)
     return list(dead.values())
+
+
+def tell(root: Path, schedule: Schedule, sentence: str) -> str:
+    """Send a notice of a night without a verdict, and return why that failed, "" if it did not.
+
+    The notice has the form of a verdict with this failure.
+
+    :param sentence: Description of what happened.
+    """
+    # Loaded here: takes seconds, and is rarely needed.
+    from dial2vec.operation.schedule.result import CorpusResult, Retraining
+
+    done = Retraining(corpora=[CorpusResult("all corpora", failed=sentence)])
+    return notify(schedule, done.to_record(), text=done.to_text(root.name), root=root)
+
+
+def killed_sentence(run: str) -> str:
+    """Return the sentence about a run that was killed.
+
+    :param run: Name of the run on Prefect's page.
+    """
+    return f"the retraining {run} was killed before it had a verdict; the next one continues where it stopped"
+
+
+def missed_nights(root: Path, schedule: Schedule, *, now: float | None = None) -> str:
+    """Return a sentence about scheduled times since the last call at which no retraining began; "" if there are none.
+
+    The first call, and the first one after a changed `cron`, only notes the time.
+
+    :param now: Seconds since 1970; None means now.
+    """
+    from cronsim import CronSim
+
+    path, plan = root / ".prefect" / "nights.json", [schedule.cron, schedule.timezone]
+    until = (time.time() if now is None else now) - GRACE_SECONDS
+    known = read_receipt(path)
+    same = known.get("plan") == plan
+    since = known["until"] if same else until
+    if same and until <= since <= until + 2 * GRACE_SECONDS:
+        return ""
+    # A clock that was far ahead, and is set back, begins again.
+    since = min(since, until)
+    write_json(path, {"plan": plan, "until": until})
+    begun, missed = last_begin(root), []
+    for night in CronSim(schedule.cron, datetime.fromtimestamp(since, ZoneInfo(schedule.timezone))):
+        if night.timestamp() > until:
+            break
+        if night.timestamp() > begun:
+            missed.append(night)
+    if not missed:
+        return ""
+    earlier = f" and {len(missed) - 1} before" if len(missed) > 1 else ""
+    return (
+        f"no retraining began at {missed[-1]:%Y-%m-%d %H:%M} ({schedule.timezone}){earlier}: the machine or the "
+        "schedule was off, or Prefect's page has paused it"
+    )
+
+
+def remove_old_runs(root: Path, days: float, *, dry_run: bool) -> str:
+    """Remove the runs that ended more than `days` ago with their logs, and return a sentence.
+
+    Only the server of a running schedule, or the one in PREFECT_API_URL, is asked: starting one takes a minute.
+
+    :param dry_run: True to count the runs only.
+    """
+    if not (scheduled_server(root) or os.environ.get(PREFECT_SERVER)):
+        return "Prefect's runs are left alone: only a running schedule can remove them."
+    # Prefect reads its environment while it is imported.
+    telemetry.switch_off()
+    use_prefect(root)
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterEndTime
+
+    before = datetime.now(UTC) - timedelta(days=days)
+    ended, count = FlowRunFilter(end_time=FlowRunFilterEndTime(before_=before)), 0
+    with get_client(sync_client=True) as client:
+        while runs := client.read_flow_runs(flow_run_filter=ended, limit=AT_ONCE, offset=count if dry_run else 0):
+            for run in () if dry_run else runs:
+                client.delete_flow_run(run.id)
+            count += len(runs)
+    return f"Prefect: {count} runs that ended more than {days:g} days ago"

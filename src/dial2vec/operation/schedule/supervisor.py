@@ -25,8 +25,7 @@ from dial2vec.operation.pages import (
     prefect_environment,
 )
 from dial2vec.operation.schedule.deployment import FLOW, deployment_names
-from dial2vec.operation.schedule.nights import killed_sentence, missed_nights, tell
-from dial2vec.operation.schedule.runs import end_scheduled, has_dead, mark_dead
+from dial2vec.operation.schedule.runs import end_scheduled, has_dead, killed_sentence, mark_dead, missed_nights, tell
 from dial2vec.processes import ending_with
 
 # At its first start a server creates its database, which takes long on a busy machine.

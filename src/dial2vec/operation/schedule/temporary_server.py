@@ -20,9 +20,7 @@ from dial2vec.addresses import silence
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock
 from dial2vec.operation.pages import PREFECT_SERVER
-
-# At its first start a server creates its database, which takes long on a busy machine.
-READY_SECONDS = 240
+from dial2vec.operation.schedule.supervisor import READY_SECONDS
 
 
 class _Server(SubprocessASGIServer):

@@ -57,13 +57,12 @@ class Address:
         if not self.alias:
             return self.version
         from dial2vec.registry.by_hand import noticed
-        from dial2vec.registry.store import PREFIX, aliases_of, one_sentence, open_store, store_uri
+        from dial2vec.registry.store import PREFIX, aliases_of, opened
 
         # A deleted champion gets a successor; a server that may not write to the registry leaves that to others.
         with contextlib.suppress(Dial2vecError):
             noticed(root, self.model.removeprefix(PREFIX))
-        client = open_store(root)
-        with one_sentence(store_uri(root)):
+        with opened(root) as client:
             aliases = aliases_of(client, self.model)
         if self.alias not in aliases:
             raise ModelError(f"{self.model} has no alias '{self.alias}' any more. Set it again.")

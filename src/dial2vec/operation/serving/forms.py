@@ -86,11 +86,6 @@ def read_embeddings(request: object, *, model: str, dimension: int, max_dialogue
     return EmbeddingRequest(dialogues, form == "base64")
 
 
-def predictions(vectors: NDArray[np.float32]) -> dict[str, Any]:
-    """Return the answer in MLflow's form."""
-    return {"predictions": vectors.tolist()}
-
-
 def embeddings(vectors: NDArray[np.float32], *, model: str, tokens: int, as_base64: bool) -> dict[str, Any]:
     """Return the answer in OpenAI's form."""
     values = [_base64(vector) for vector in vectors] if as_base64 else vectors.tolist()

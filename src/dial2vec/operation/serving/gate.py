@@ -15,7 +15,7 @@ from dial2vec.addresses import Hosts
 from dial2vec.config import Serve
 from dial2vec.operation.serving.batching import PieceReader, Workload
 from dial2vec.operation.serving.bodies import Message, Receive, decode, read_body
-from dial2vec.operation.serving.forms import embeddings, predictions, read_embeddings, read_invocation
+from dial2vec.operation.serving.forms import embeddings, read_embeddings, read_invocation
 from dial2vec.operation.serving.metrics import CONTENT_TYPE, Metrics
 from dial2vec.operation.serving.openapi import description, page
 from dial2vec.operation.serving.refusals import GoneError, RefusedRequestError, refusal_answer
@@ -139,7 +139,7 @@ class Gate:
 
         dialogues = await self._read(read, scope, receive)
         work = await self._encode(dialogues, receive)
-        return self._vectors(lambda: predictions(work.vectors), work)
+        return self._vectors(lambda: {"predictions": work.vectors.tolist()}, work)
 
     async def _embeddings(self, scope: Message, receive: Receive) -> Response:
         model, dimension = self.about["model"], self.about["dimension"]

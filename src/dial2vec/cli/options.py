@@ -1,0 +1,132 @@
+"""The options that several commands share: the encoder, the workers of a Ray cluster, and which dialogues count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dial2vec.encoder.folder import is_student
+from dial2vec.encoder.names import resolve
+from dial2vec.errors import Dial2vecError
+from dial2vec.files import find_root
+
+if TYPE_CHECKING:
+    from dial2vec.collection.embedding.on_ray import RayWorkers
+
+# Comes with the install.
+UNTRAINED = "all-MiniLM-L6-v2"
+SMALL = "small"
+SMALL_CHAMPION = re.compile(r"models:/dial2vec-(.+)-small@champion")
+KINDS = "Folder, registry address, Hugging Face name, or small (the corpus's small model)."
+
+
+def model_option(help: str = KINDS, **options: Any) -> Callable[[Any], Any]:
+    """Return the option --model of a command. Other arguments: `click.option`."""
+    return click.option("--model", help=help, callback=or_small, **options)
+
+
+def or_small(ctx: click.Context, option: click.Parameter, model: str | None) -> str | None:
+    """Return the address of the small champion for `small`, any other name as it is; say if that is no student yet.
+
+    With --corpus it is that corpus's champion, else that of the only corpus of params.yaml. A model in a folder `small`
+    of the working directory is that model.
+    """
+    address = model
+    if model == SMALL and not (Path(SMALL) / "config.json").is_file():
+        address = f"models:/dial2vec-{ctx.params.get('corpus') or _only_corpus(option.opts[0])}-small@champion"
+    champion = SMALL_CHAMPION.fullmatch(address or "")
+    if address and champion and not is_student(resolve(address)):
+        click.echo(
+            f"No student of {champion[1]} is champion yet, so {SMALL} is the starting encoder. `dial2vec promote "
+            f"{champion[1]}-small` judges the student.",
+            err=True,
+        )
+    return address
+
+
+def _only_corpus(option: str) -> str:
+    from dial2vec.params import load_settings
+
+    try:
+        root = find_root()
+    except Dial2vecError as error:
+        raise Dial2vecError(
+            f"{option} {SMALL} is the small model of a project's corpus, and there is {error}"
+        ) from None
+    corpora = load_settings(root / "params.yaml").corpora
+    if len(corpora) > 1:
+        raise Dial2vecError(
+            f"{option} {SMALL} is the small model of one corpus, and params.yaml names {len(corpora)} "
+            f"({', '.join(corpora)}). Give the address of one: {option} models:/dial2vec-{corpora[0]}-small@champion."
+        )
+    return corpora[0]
+
+
+WHERE = click.option(
+    "--where",
+    multiple=True,
+    metavar="CONDITION",
+    help='Count only dialogues with this metadata, such as "channel == phone"; may be repeated.',
+)
+
+
+def filter_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options by which dialogues are found to a command, which gets `filters`."""
+
+    @click.option("--label", "labels", multiple=True, help="Find only dialogues with this label; may be repeated.")
+    @click.option(
+        "--speaker", "speakers", multiple=True, help="Find only dialogues with this speaker; may be repeated."
+    )
+    @click.option("--after", metavar="DATE", help="Find only dialogues from this day on, such as 2026-03-04.")
+    @click.option("--before", metavar="DATE", help="Find only dialogues before this day.")
+    @click.option(
+        "--where",
+        multiple=True,
+        metavar="CONDITION",
+        help='Find only dialogues with this metadata, such as "channel == phone", "csat <= 2 or note ~ angry", "agent '
+        'in ann, bob" or "csat is missing"; may be repeated.',
+    )
+    @wraps(command)
+    def with_filters(
+        *,
+        labels: tuple[str, ...],
+        speakers: tuple[str, ...],
+        after: str | None,
+        before: str | None,
+        where: tuple[str, ...],
+        **arguments: Any,
+    ) -> None:
+        from dial2vec.collection.search import Filters
+
+        command(filters=Filters(labels, speakers, after, before, where), **arguments)
+
+    return with_filters
+
+
+def worker_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the three options to a command, which gets `workers`: the workers of the cluster, None without --workers."""
+
+    @click.option("--workers", type=click.IntRange(min=1), help="Number of Ray workers; default: no Ray.")
+    @click.option("--cluster", metavar="ADDRESS", help="Address of the Ray cluster; default: this machine.")
+    @click.option("--gpus", default=0.0, type=click.FloatRange(min=0), help="GPUs per worker, such as 1.")
+    @wraps(command)
+    def with_workers(*, workers: int | None, cluster: str | None, gpus: float, **arguments: Any) -> None:
+        command(workers=_ray_workers(workers, cluster, gpus), **arguments)
+
+    return with_workers
+
+
+def _ray_workers(count: int | None, cluster: str | None, gpus: float) -> RayWorkers | None:
+    if count is None:
+        if cluster or gpus:
+            raise Dial2vecError("--cluster and --gpus need --workers. Add --workers N.")
+        return None
+    from dial2vec.collection.embedding.on_ray import RayWorkers
+    from dial2vec.data.workers.cluster import LOCAL
+
+    return RayWorkers(count, address=cluster or LOCAL, gpus=gpus)
