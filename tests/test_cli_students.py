@@ -165,7 +165,7 @@ def test_small_without_a_student_as_champion_says_so(project, monkeypatch, tiny_
     project("calls")
     monkeypatch.setattr("dial2vec.cli.options.resolve", lambda name: tiny_folder)
     done = CliRunner().invoke(main, ["embed", "a.jsonl", "--output", "a.parquet", "--model", model])
-    assert "No student of calls is champion yet, so small is the starting encoder." in done.output
+    assert "No student of calls is champion yet, so small is the base encoder." in done.output
 
 
 def test_small_is_one_sentence_with_several_corpora_and_outside_a_project(project, tmp_path):

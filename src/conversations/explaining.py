@@ -19,7 +19,7 @@ from conversations.words import printable
 DEPTH = 6
 SHOWN_FIELDS = 40
 WIDTH = 56
-UNSAID = "sign of what nobody said"
+UNSAID = "mark of non-speech"
 # Meanings by key of a recipe, as the summary of guessed columns names them.
 MEANINGS = {
     "id": "dialogue id",

@@ -290,7 +290,7 @@ class FileReader:
         else:
             source, name = str(self.path), self.name
             self.groups.update(group_rows(plain, recipe, self.options, source=source, name=name, result=self.result))
-        # Rows that nobody said were read, too.
+        # Non-speech rows were read, too.
         self.result.rows = before + reader.rows
         self.result.left_out.update(reader.left_out)
         self.result.repeated += reader.repeated

@@ -20,7 +20,7 @@ FORMATS = {
 }
 # Part of a turn, while the others are kinds of whole turns.
 QUOTED = "quoted"
-# Kinds of what nobody said to anybody; `--keep` takes them in.
+# Kinds of non-speech messages; `--keep` takes them in.
 KINDS = ("note", "notice", "system", "tool", "thought", "deleted", "edited", "draft", "media", QUOTED)
 
 
@@ -55,7 +55,7 @@ class Options(NamedColumns):
     :param where: Conditions that a row or a turn must meet.
     :param drop: Conditions by which a row or a turn is left out.
     :param table: Sheet of a workbook, or table of a database.
-    :param keep: Kinds of what nobody said that count as speech (`KINDS`).
+    :param keep: Kinds of non-speech that count as speech (`KINDS`).
     :param blank_speaker: Speaker of the turns that name none.
     :param join: Seconds within which consecutive turns of one speaker are one turn; None joins none.
     :param pause: Hours without a turn after which a new dialogue begins; None begins none.
@@ -82,7 +82,7 @@ class Options(NamedColumns):
         for kind in self.keep:
             if kind not in KINDS:
                 raise CorpusError(
-                    f"{kind!r} (--keep) is no kind of what nobody said.{did_you_mean(kind, KINDS)} Expected kinds out "
+                    f"{kind!r} (--keep) is no kind of non-speech.{did_you_mean(kind, KINDS)} Expected kinds out "
                     f"of {', '.join(KINDS)}, with commas between them. Correct --keep."
                 )
 

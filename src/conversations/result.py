@@ -43,7 +43,7 @@ class ImportResult:
     :param quarantine: One entry per unusable dialogue, or per row without a dialogue.
     :param rows: Number of rows, records or transcripts read.
     :param blank: Number of turns left out because they are blank.
-    :param left_out: Number of turns left out because nobody said them, by kind.
+    :param left_out: Number of turns left out because they are not speech, by kind.
     :param repeated: Number of rows left out because another row, or an earlier file, has the same content.
     :param unread: Times that cannot be read.
     :param notes: Sentences for the summary.

@@ -37,7 +37,7 @@ class Group:
     :param spans: True if its id alone tells that rows of another file belong to it, as in Slack.
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
-    :param left_out: Kind of the last row that nobody said; "" without one.
+    :param left_out: Kind of the last non-speech row; "" without one.
     :param metadata: Values of the dialogue by key; `VARIES` if its rows do not agree.
     :param versions: Newest version and its line by message, if messages come in several versions.
     """
@@ -129,7 +129,7 @@ def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], re
 
 
 def row_of(turn: dict[str, Any], line: int, recipe: Recipe, options: Options, left_out: Counter[str]) -> Row | str:
-    """Return a turn as a row, or the kind of one that nobody said or that names nobody, which is counted.
+    """Return a turn as a row, or the kind of one that is not speech or that names nobody, which is counted.
 
     :param line: Line or number of the turn.
     :param left_out: Counter of what is left out, by kind.
@@ -146,7 +146,7 @@ def row_of(turn: dict[str, Any], line: int, recipe: Recipe, options: Options, le
 def text_of(text: str, html: bool, keep: Collection[str], left_out: Counter[str]) -> str:
     """Return the text of a turn, without HTML if the texts are HTML, and without a mail that it quotes.
 
-    :param keep: Kinds of what nobody said that count as speech.
+    :param keep: Kinds of non-speech that count as speech.
     :param left_out: Counter of what is left out, by kind.
     """
     text = (without_html(text) if html else text).strip()

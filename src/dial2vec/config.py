@@ -89,7 +89,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """The starting encoder and its input (block `encoder`)."""
+    """The base encoder and its input (block `encoder`)."""
 
     name: str = "all-MiniLM-L6-v2"
     max_length: int = bounded(512, low=8)
@@ -209,7 +209,7 @@ class IntentAugmentation:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """Choice among the start and the candidates, on dev (block `select`)."""
+    """Choice among the base encoder and the candidates, on dev (block `select`)."""
 
     selection: Literal["label_free", "dev_purity", "last"] = "label_free"
     max_dialogues: int = bounded(500, low=40)

@@ -65,7 +65,7 @@ def preset_blocks(name: str, *, encoder: str, corpus: str) -> Blocks:
     the turns (footnote 1). It trains as many epochs as the published script does for the corpus.
 
     :param name: key of `PRESETS`.
-    :param encoder: name of the starting encoder.
+    :param encoder: name of the base encoder.
     :raises SettingsError: if there is no such preset.
     """
     blocks = {block: dict(values) for block, values in preset_of(name).blocks.items()}

@@ -170,7 +170,7 @@ def test_fields_of_a_known_export_have_what_they_change(tmp_path):
     assert fields["tags.tags[0].name"].startswith("label ")
     assert fields["source.author.type"].startswith("not used ")
     first = next(name for name in fields if name.endswith("[0].part_type"))
-    assert fields[first].startswith("sign of what nobody said")
+    assert fields[first].startswith("mark of non-speech")
 
 
 def test_columns_that_were_guessed_have_their_meanings(tmp_path):
@@ -184,7 +184,7 @@ def test_columns_that_were_guessed_have_their_meanings(tmp_path):
         "text",
         "metadata of the dialogue",
     ]
-    assert fields["is_deleted"].startswith("sign of what nobody said")
+    assert fields["is_deleted"].startswith("mark of non-speech")
 
 
 def test_known_exports_are_listed_by_name_and_title():

@@ -71,7 +71,7 @@ def test_what_is_kept_beside_the_outputs_is_known_to_those_who_forget(selected):
 
 @pytest.mark.parametrize("best", [1, 2])
 def test_of_the_students_ahead_of_the_start_the_one_that_agrees_most_is_kept(selected, monkeypatch, best):
-    monkeypatch.setattr(choice, "_all_objections", lambda ahead, *_: ["the start", *[None] * (len(ahead) - 1)])
+    monkeypatch.setattr(choice, "_all_objections", lambda ahead, *_: ["the base encoder", *[None] * (len(ahead) - 1)])
     agreements = [0.1, 0.7, 0.7]
     agreements[best] = 0.8
     monkeypatch.setattr(stage, "_agreements", lambda *_: agreements)
@@ -166,7 +166,7 @@ def test_vectors_of_another_model_can_be_the_teacher(selected):
     record = read_json(artifacts.distillation)
     assert record["teacher"] == "api.parquet"
     assert load_encoder(artifacts.student).dimension == 5
-    # The start has another length, so it cannot be compared with such vectors.
+    # The base encoder has another length, so it cannot be compared with such vectors.
     assert record["candidates"][0]["agreement"] is None
     assert record["candidates"][2]["agreement"] > 0.5
 

@@ -53,7 +53,7 @@ def test_two_corpora_train_one_encoder_that_is_measured_on_each_and_on_both(proj
         assert scores["student"] is None
         assert set(scores["trained"]) == set(metrics["trained"])
     assert metrics["parts"]["calls"]["trained"] != metrics["parts"]["chats"]["trained"]
-    # The start is the same for all, so its figures on a part are those of that corpus alone.
+    # The base encoder is the same for all, so its figures on a part are those of that corpus alone.
     settings = load_settings(project / "params.yaml")
     for name, scores in metrics["parts"].items():
         run(project, validate, prepare, corpus=name)

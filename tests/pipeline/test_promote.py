@@ -25,7 +25,7 @@ SETTINGS = settings_from_dict({"select": {"bootstraps": 3}, "evaluate": {"kmeans
 
 @pytest.fixture(scope="module")
 def encoders(tiny_folder, tmp_path_factory):
-    """The start, and one that gives every dialogue the same vector."""
+    """The base encoder, and one that gives every dialogue the same vector."""
     folder = tmp_path_factory.mktemp("encoders")
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
     encoder.save_pretrained(folder / "start")

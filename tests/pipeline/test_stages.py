@@ -126,8 +126,8 @@ def test_too_few_training_dialogues_leave_the_start_with_the_reason_everywhere(p
     change(project, "train", method="neighbours")
     artifacts, said = run(project, *TO_THE_FIGURES)
     reason = (
-        "The start was kept: learning from neighbours needs at least 100 training dialogues with two speakers and "
-        "sample.min_turns turns, and there are 74."
+        "The base encoder was kept: learning from neighbours needs at least 100 training dialogues with two speakers "
+        "and sample.min_turns turns, and there are 74."
     )
     assert said[3] == said[4] == read_json(artifacts.selection)["sentence"] == reason
     metrics = read_json(artifacts.metrics)
@@ -142,8 +142,8 @@ def test_too_few_dev_dialogues_leave_the_start_unless_labels_may_choose(small_ru
     change(small_run, "select", selection="label_free")
     _, said = run(small_run, select)
     assert said[-1] == (
-        "The start was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there are "
-        "19. Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
+        "The base encoder was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and "
+        "there are 19. Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
     )
 
 

@@ -104,7 +104,7 @@ def test_whoever_trains_for_utterances_is_told_how_to_keep_what_was_trained(proj
     change(project, "select", selection="label_free")
     _, said = run(project, *READY, train_encoder, select)
     advice = " Training was for utterances, but this choice compares dialogues. To keep the trained encoder, set "
-    assert said[-1].startswith("The start was kept: ")
+    assert said[-1].startswith("The base encoder was kept: ")
     assert said[-1].endswith(f"{advice}select.selection to last.")
     change(project, "select", selection="last")
     assert run(project, select)[1] == [
@@ -113,7 +113,7 @@ def test_whoever_trains_for_utterances_is_told_how_to_keep_what_was_trained(proj
     change(project, "select", selection="label_free")
     change(project, "train", method="dial2vec")
     _, said = run(project, train_encoder, select)
-    assert said[-1].startswith("The start was kept: ")
+    assert said[-1].startswith("The base encoder was kept: ")
     assert "select.selection" not in said[-1]
 
 
@@ -198,7 +198,7 @@ def test_the_codes_of_a_poly_encoder_are_in_the_candidates_and_in_the_model(proj
 
 @pytest.mark.parametrize("lower", [False, True])
 def test_the_last_heads_are_fitted_on_the_vectors_of_the_trained_encoder(larger, monkeypatch, lower):
-    """In bf16 they were fitted on the start's: its layers, packed before training, stayed."""
+    """In bf16 they were fitted on the base encoder's: its layers, packed before training, stayed."""
     monkeypatch.setattr(network, "has_bf16", lambda device: lower)
     change(larger, "train", learning_rate=0.05)
     artifacts, _ = run(larger, *READY, train_encoder)

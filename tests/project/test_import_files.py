@@ -94,7 +94,7 @@ def test_a_saved_recipe_replaces_no_other_file(run, tmp_path):
 def test_an_unknown_kind_is_refused_with_the_closest(run):
     done = run("may.csv", "--output", "calls.jsonl", "--keep", "note, notces")
     assert done.exit_code == 1
-    assert "'notces' (--keep) is no kind of what nobody said. Did you mean 'notice'?" in done.output
+    assert "'notces' (--keep) is no kind of non-speech. Did you mean 'notice'?" in done.output
 
 
 def test_the_next_steps_quote_names_with_blanks(run):

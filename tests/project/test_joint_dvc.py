@@ -26,7 +26,7 @@ def test_joint_corpus_is_trained_registered_and_run_again_when_a_part_changes(tm
     )
     done = call(tmp_path, "dial2vec", "run")
     assert done.returncode == 0, done.stderr[-2000:]
-    # Version 1 is the start.
+    # Version 1 is the base encoder.
     assert f"registered as dial2vec-{NAME} version 2" in done.stdout
     assert set(read_json(tmp_path / "artifacts" / NAME / "metrics.json")["parts"]) == {"calls", "chats"}
     assert [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  c")][:4] == [

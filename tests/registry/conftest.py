@@ -141,7 +141,7 @@ def registered(root: Path, record: TrainingRecord) -> Path:
 
 @pytest.fixture
 def project(registered: Path, make_record: MakeRecord) -> Path:
-    """Version 1 is the start, 2 was champion, 3 is champion and candidate."""
+    """Version 1 is the base encoder, 2 was champion, 3 is champion and candidate."""
     assert promote(registered, "demo", Promote(confidence=0.0)).promoted
     better = {"start": points(68, 38, 54), "trained": points(70, 40, 60)}
     register_training(registered, make_record(fingerprint="f2", dev_scores=better))

@@ -69,7 +69,7 @@ def test_history_tells_who_was_champion_and_why(project, make_record):
         ("refused", "4", "3", "3"),
         ("rolled back", "3", "3", "2"),
     ]
-    assert told[3].reason.startswith("purity 60.00 on dev is 8.00 below the start's 68.00")
+    assert told[3].reason.startswith("purity 60.00 on dev is 8.00 below the base encoder's 68.00")
     assert str(told[4]).endswith("version 3 rolled back; champion is version 2 (before: 3). answers were odd")
 
 

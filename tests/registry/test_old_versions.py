@@ -46,7 +46,7 @@ def numbers(root):
 def test_what_is_in_use_stays_whatever_the_rules_say(five):
     old = {version.version: version for version in old_versions(five, "demo", NOTHING_BY_AGE)}
     assert {number: version.why for number, version in old.items()} == {
-        "1": ("it is the starting encoder",),
+        "1": ("it is the base encoder",),
         "2": ("it was champion before, for a rollback",),
         "3": ("it is champion",),
         "4": (),

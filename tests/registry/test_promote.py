@@ -54,7 +54,7 @@ def test_without_labels_a_candidate_that_compares_well_becomes_champion(root, ma
     assert verdict.promoted
     assert verdict.reasons == []
     assert [one.aliases for one in registered_versions(root, "demo")] == [("previous",), ("candidate", "champion")]
-    # The start is the champion, so it is compared once.
+    # The base encoder is the champion, so it is compared once.
     folders = [local_model(f"models:/dial2vec-demo/{number}", root=root) for number in (1, 2)]
     assert compared == [tuple(folders)]
 

@@ -69,7 +69,7 @@ def test_each_metric_alone_can_stop_the_candidate(metric: str):
 
 def test_beating_a_weak_champion_is_not_enough_without_beating_the_start():
     verdict = judge(contender("3", 67.0, 40.0, 60.0), START, contender("2", 60.0, 30.0, 50.0), margins=MARGINS)
-    assert verdict.reasons == ["purity 67.00 on dev is 1.00 below the start's 68.00; needed +0.00"]
+    assert verdict.reasons == ["purity 67.00 on dev is 1.00 below the base encoder's 68.00; needed +0.00"]
 
 
 def test_a_start_that_is_the_champion_is_compared_once():
@@ -121,7 +121,7 @@ def test_a_gain_of_exactly_the_margin_passes_in_spite_of_binary_fractions():
     margins = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.3, confidence=0.0)
     assert judge(
         contender("3", 69.0, 39.0, 40.3), START, contender("2", 69.0, 39.0, 40.0), margins=margins
-    ).reasons == ["map 40.30 on dev is 12.70 below the start's 53.00; needed +0.30"]
+    ).reasons == ["map 40.30 on dev is 12.70 below the base encoder's 53.00; needed +0.30"]
 
 
 @settings(max_examples=60)

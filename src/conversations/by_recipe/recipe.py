@@ -55,7 +55,7 @@ class Lines:
     :param begin: Line that begins a dialogue; its group `id` names it. An empty match begins it with the line itself.
     :param turn: Turns, with the groups `text` and, unless a line above has them, `speaker` and `time`.
     :param set: Lines that hold `speaker`, `time`, `day` or `year` of the turns below.
-    :param notice: Lines that nobody said.
+    :param notice: Lines that are not speech.
     :param end: Line after which a dialogue ends.
     :param first: Pattern that one of the first five lines contains; None accepts any.
     :param share: Smallest share of turns among the lines that are not blank, by which the format is recognised.
@@ -131,7 +131,7 @@ class Recipe:
     :param speakers: Names by the value of `speaker`.
     :param people: List of [value of `speaker`, name] in a record, such as the list of its participants.
     :param not_speech: Expressions by kind: a turn for which one is true was not said.
-    :param marks: Columns by whose names and values programs tell what nobody said, such as `is_internal` and `type`.
+    :param marks: Columns by whose names and values programs tell non-speech, such as `is_internal` and `type`.
     :param notices: Patterns of whole texts that programs write, such as "Liked a message"; by kind if they are others.
     :param lines: Patterns of a text format.
     :param side_files: Names of files without turns that stand in the same folder.

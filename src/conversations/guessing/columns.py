@@ -70,7 +70,7 @@ class Columns(NamedColumns):
     :param branch: Keys of a message's id and of the one it answers, if a chat has branches: the newest one counts.
     :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.
     :param versions: Columns of a message's id and version, if only the newest version of an edited message counts.
-    :param not_speech: Rules for what nobody said.
+    :param not_speech: Rules for non-speech.
     :param metadata: Further columns, which say something about the whole dialogue.
     :param notes: Sentences for the summary.
     """
@@ -102,7 +102,7 @@ class Columns(NamedColumns):
             pairs += [(self.speaker, "speaker of the first turn"), (self.text, "text of the first turn")]
         pairs += [(self.turns, "turns"), (self.closing, "last turn")]
         pairs += [(name and inside + name, meaning) for name, meaning in self._of_turns()]
-        pairs += [(inside + name, "sign of what nobody said") for name in self.not_speech.columns]
+        pairs += [(inside + name, "mark of non-speech") for name in self.not_speech.columns]
         pairs += [(self.date, "start of the dialogue")]
         pairs += [(self.receiver, "receiver: with the speaker the dialogue id")]
         named = {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")

@@ -1,4 +1,4 @@
-"""Rows and turns that nobody said: notes, notices, tools, thoughts, deleted and drafted ones, by kind."""
+"""Non-speech rows and turns: notes, notices, tools, thoughts, deleted and drafted ones, by kind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PROGRAMS = by_word("speakers", "programs")
 
 @dataclass(frozen=True, slots=True)
 class NotSpeech:
-    """Rules for what nobody said.
+    """Rules for non-speech.
 
     :param flags: Column, kind, and True if the flag marks what was said.
     :param kinds: Columns whose values name a kind.
@@ -63,7 +63,7 @@ class NotSpeech:
     keep: tuple[str, ...] = ()
 
     def kind(self, values: dict[str, Any], speaker: str, text: str) -> str:
-        """Return the kind of a turn that nobody said; "" if somebody said it."""
+        """Return the kind of a non-speech turn; "" if somebody said it."""
         kind = ""
         if self.flags:
             kind = next((kind for name, kind, speech in self.flags if _flagged(values.get(name), speech)), "")
@@ -129,7 +129,7 @@ def kind_of(name: str, value: str) -> str:
 def find_not_speech(
     groups: Sequence[Values], names: Sequence[str], *, speaker: str | None, text: str | None
 ) -> NotSpeech:
-    """Return the rules for what nobody said.
+    """Return the rules for non-speech.
 
     A rule counts only if it leaves some turns, and, unless it is about deleted turns, if some dialogue has both.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from conversations.words import printable
-from dial2vec.cli.group import examples
+from dial2vec.cli.group import Renamed, examples
 from dial2vec.cli.table import fitted, width
 from dial2vec.errors import Dial2vecError
 
@@ -28,8 +28,9 @@ MIN_TEXT = 60
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("-k", "--k", type=click.IntRange(min=1), help="Number of clusters; default: as many as there are topics.")
 @click.option(
+    "--from-scratch",
     "--anew",
-    "from_scratch",
+    cls=Renamed,
     is_flag=True,
     help="Cluster everything from scratch; clusters that stay together keep their ids.",
 )
@@ -44,7 +45,9 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
     FOLDER/clusters: assignment.csv, assignment.parquet, and clusters.json with everything known about each cluster.
     """
     if undo and (k is not None or from_scratch):
-        raise Dial2vecError("found --undo with --k or --anew; expected one of them. --undo brings old clusters back.")
+        raise Dial2vecError(
+            "found --undo with --k or --from-scratch; expected one of them. --undo brings old clusters back."
+        )
     from conversations.progress import bar_to
     from dial2vec.collection.clustering.clustering import cluster as cluster_collection
     from dial2vec.collection.clustering.clustering import clustering_steps, restore_clusters

@@ -7,7 +7,7 @@ from shlex import quote
 
 import click
 
-from dial2vec.cli.group import examples
+from dial2vec.cli.group import Renamed, examples
 from dial2vec.cli.options import UNTRAINED, WHERE, model_option, or_small
 from dial2vec.errors import Dial2vecError
 
@@ -21,22 +21,24 @@ PORT = click.option(
 
 
 @click.command(
-    epilog=examples("dial2vec explore calls", "dial2vec explore calls --start all-MiniLM-L6-v2 --static map.html")
+    epilog=examples("dial2vec explore calls", "dial2vec explore calls --base all-MiniLM-L6-v2 --static map.html")
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @PORT
 @click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the page to this file instead.")
 @click.option(
-    "--start", metavar="NAME", callback=or_small, help="Encoder to compare with, such as the start, or small."
+    "--base", "--start", cls=Renamed, metavar="NAME", callback=or_small, help="Encoder to compare with, or small."
 )
-@click.option("--anew", "from_scratch", is_flag=True, help="Make a new map; dialogues may then change place.")
-def explore(folder: Path, port: int, static: Path | None, start: str | None, from_scratch: bool) -> None:
+@click.option(
+    "--from-scratch", "--anew", cls=Renamed, is_flag=True, help="Make a new map; dialogues may then change place."
+)
+def explore(folder: Path, port: int, static: Path | None, base: str | None, from_scratch: bool) -> None:
     """Look at a collection on a map, in a browser; Ctrl-C ends it.
 
     The page begins with the topics, which are found if they are missing or old, and can search, filter, read and
     download (docs/explorer.md). New dialogues are placed on the existing map. Only this machine can open the page.
     """
-    show(folder, port=port, static=static, start=start, from_scratch=from_scratch)
+    show(folder, port=port, static=static, start=base, from_scratch=from_scratch)
 
 
 def show(
@@ -65,7 +67,7 @@ def show(
     maps = maps_of(collection, start=start, from_scratch=from_scratch)
     if 2 * len(maps.trained.fitted) < len(collection) and len(maps.trained.fitted) < 50_000:
         fitted = f"The map was made from {len(maps.trained.fitted)} of the {len(collection)} dialogues"
-        click.echo(f"{fitted}; `dial2vec explore {folder} --anew` makes one from all", err=True)
+        click.echo(f"{fitted}; `dial2vec explore {folder} --from-scratch` makes one from all", err=True)
     if static is None:
         from dial2vec.collection.explorer.server import serve_page
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -26,6 +27,21 @@ START_HERE = """Start here:
 def examples(*lines: str) -> str:
     """Return the examples at the end of a command's help."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class Renamed(click.Option):
+    """An option that also has its old names, which follow its name and which the help leaves out."""
+
+    def __init__(self, declarations: Sequence[str], **options: Any) -> None:
+        super().__init__([*declarations, declarations[0].removeprefix("--").replace("-", "_")], **options)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the name and the help of the option."""
+        names, self.opts = self.opts, self.opts[:1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
 
 
 class Sections(click.Group):

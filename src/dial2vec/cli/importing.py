@@ -54,7 +54,7 @@ def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.option("--where", metavar="CONDITION", multiple=True, help="Read only rows or turns such as 'public == true'.")
 @click.option("--drop", metavar="CONDITION", multiple=True, help="Leave out rows or turns such as 'type == note'.")
-@click.option("--keep", metavar="KINDS", default="", help="Read what nobody said, such as note,system, as turns.")
+@click.option("--keep", metavar="KINDS", default="", help="Read non-speech messages, such as note,system, as turns.")
 @click.option(
     "--speaker-of-blank", "blank_speaker", metavar="NAME", help="Speaker of turns without one; default: left out."
 )

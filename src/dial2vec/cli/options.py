@@ -42,7 +42,7 @@ def or_small(ctx: click.Context, option: click.Parameter, model: str | None) -> 
     champion = SMALL_CHAMPION.fullmatch(address or "")
     if address and champion and not is_student(resolve(address)):
         click.echo(
-            f"No student of {champion[1]} is champion yet, so {SMALL} is the starting encoder. `dial2vec promote "
+            f"No student of {champion[1]} is champion yet, so {SMALL} is the base encoder. `dial2vec promote "
             f"{champion[1]}-small` judges the student.",
             err=True,
         )

@@ -141,7 +141,7 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int, workers:
 @click.argument("transcripts", type=click.Path(path_type=Path))
 # First, because --model small is the small model of this corpus.
 @click.option("--corpus", is_eager=True, help="Corpus to compare with; default: the only one of params.yaml.")
-@model_option("Encoder of both sides, such as small; default: the starting encoder.")
+@model_option("Encoder of both sides, such as small; default: the base encoder.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: bool) -> None:
     """Test whether new dialogues differ from the training data.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def promote(corpus: str, as_json: bool) -> None:
     """Make the candidate champion if it is better.
 
-    Better means: on dev, than both its start and the present champion, by more than chance (docs/champion.md).
+    Better means: on dev, than both its base encoder and the present champion, by more than chance (docs/champion.md).
     CORPUS-small judges the student of a corpus, also against its teacher.
     """
     from dial2vec.params import load_settings

@@ -116,7 +116,7 @@ class DialogueEncoder(nn.Module, Encoder):
 
     @classmethod
     def start(cls, settings: EncoderSettings) -> DialogueEncoder:
-        """Load the starting encoder that block `encoder` of `params.yaml` names."""
+        """Load the base encoder that block `encoder` of `params.yaml` names."""
         options = asdict(settings)
         return cls.from_pretrained(options.pop("name"), **options)
 

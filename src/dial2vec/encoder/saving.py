@@ -23,7 +23,7 @@ TABLES_FILE = "dialogue_tables.safetensors"
 HIERARCHY_FILE = "dialogue_hierarchy.safetensors"
 HEAD_FILE = "dialogue_head.safetensors"
 CODES_FILE = "dialogue_codes.safetensors"
-# The options in the order of the file; the name of the start stands before them, whether there is a head after them.
+# The options in the order of the file: the base encoder's name stands before them, whether there is a head after them.
 OPTIONS = ("max_length", "input", "last_turns", "pooling", "turn_embeddings", "role_embeddings", "hierarchy")
 
 
@@ -75,7 +75,7 @@ def save_parts(
 ) -> None:
     """Write the settings, and the weights of tables, hierarchy, codes and head if the encoder has them.
 
-    :param name: name of the start.
+    :param name: name of the base encoder.
     :param max_length: longest input in tokens, within the encoder's own limit.
     """
     weights = {key: table.weight.detach().cpu() for key, table in network.tables.items() if table is not None}

@@ -46,7 +46,7 @@ class Artifacts:
     candidates = _Artifact("candidates")
     training = _Artifact("training.json")
     loss_curve = _Artifact("loss.csv")
-    # Not outputs: vectors of training dialogues by the starting encoder, kept between runs; checkpoints of unfinished
+    # Not outputs: vectors of training dialogues by the base encoder, kept between runs; checkpoints of unfinished
     # training, and of the masked-word training before it (dialoguecse), kept until training ends.
     vectors = _Artifact("vectors")
     checkpoints = _Artifact("checkpoints")

@@ -32,11 +32,11 @@ from dial2vec.training.distillation.teachers import EncoderTeacher, FileTeacher,
 
 # A student of fewer dialogues would know few words.
 LEAST_DIALOGUES = 100
-KEPT = "The start was kept"
+KEPT = "The base encoder was kept"
 
 
 def distil(artifacts: Artifacts, settings: Settings) -> str:
-    """Train a table of token vectors to give the teacher's vectors, and keep the best epoch if it beats the start."""
+    """Train a table of token vectors to give the teacher's vectors; keep the best epoch that beats the base."""
     options = settings.distil
     if not options.epochs:
         return _keep_none(artifacts, "No student was asked for: distil.epochs is 0.")
@@ -98,7 +98,7 @@ def _choose(
     *,
     n: int,
 ) -> str:
-    """Choose among the start and the students like stage select, and write the folder and the record."""
+    """Choose among the base encoder and the students like stage select, and write the folder and the record."""
     candidates = []
     # One at a time: with large vocabularies a table takes hundreds of megabytes.
     loads: list[Callable[[], Encoder]] = [partial(DialogueEncoder.start, settings.encoder), *students]
@@ -110,7 +110,9 @@ def _choose(
     choice = choose(candidates, figures, settings, allowance=STUDENT_ALLOWANCE, agreements=agreements)
     sentence = choice.sentence
     if sentence.startswith(KEPT):
-        sentence = f"No student is kept{sentence.removeprefix(KEPT)}".replace("ahead of it", "ahead of the start", 1)
+        sentence = f"No student is kept{sentence.removeprefix(KEPT)}".replace(
+            "ahead of it", "ahead of the base encoder", 1
+        )
     record = choice_record(choice, sentence, candidates, figures, settings)
     for entry, agreement in zip(record["candidates"], agreements or [None] * len(candidates), strict=True):
         entry["agreement"] = agreement

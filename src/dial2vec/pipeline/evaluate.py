@@ -1,4 +1,4 @@
-"""Stage evaluate: scores of the start, the trained encoder and the student on the same dialogues, and the report."""
+"""Stage evaluate: scores of base encoder, trained encoder and student on the same dialogues, and the report."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _keep_for_the_gate(
 
 
 def _spreads(measured: dict[str, Measured], seed: int) -> dict[str, Any]:
-    """Return the intervals of start, trained and student, and of the gains over the start; empty without figures."""
+    """Return the intervals of base, trained and student, and of the gains over the base; empty without figures."""
     start, trained = measured["start"].contributions, measured["trained"].contributions
     if start is None or trained is None:
         return {}

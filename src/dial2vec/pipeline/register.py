@@ -31,7 +31,7 @@ WITHOUT_EFFECT = ("corpora", "processes", "promote")
 
 
 def register(artifacts: Artifacts, settings: Settings) -> str:
-    """Log the training to MLflow and register it as `candidate`; the starting encoder is the first `champion`.
+    """Log the training to MLflow and register it as `candidate`; the base encoder is the first `champion`.
 
     A student is registered as a model of its own, `dial2vec-<corpus>-small`.
     """

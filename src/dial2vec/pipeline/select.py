@@ -1,4 +1,4 @@
-"""Stage select: choose one encoder among the start and the candidates, on dev without labels."""
+"""Stage select: choose one encoder among the base encoder and the candidates, on dev without labels."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def select(artifacts: Artifacts, settings: Settings) -> str:
 
 
 def _advice(entries: Sequence[Entry], choice: Choice) -> str:
-    """Return advice if the start was kept after a training for utterances, otherwise ""."""
+    """Return advice if the base encoder was kept after a training for utterances, otherwise ""."""
     if choice.chosen or not any(entry.reading for entry in entries):
         return ""
     return (
@@ -114,7 +114,7 @@ def choose(
     allowance: float = 0.0,
     agreements: Sequence[float | None] | None = None,
 ) -> Choice:
-    """Choose among candidates, the start first, by `select.selection`.
+    """Choose among candidates, the base encoder first, by `select.selection`.
 
     :param allowance: see `choose_label_free`; so for `agreements`.
     """

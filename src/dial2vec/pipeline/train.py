@@ -29,7 +29,7 @@ TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augment
 
 
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
-    """Train the starting encoder by `train.method`; a killed run with the same data and settings is resumed."""
+    """Train the base encoder by `train.method`; a killed run with the same data and settings is resumed."""
     barrier()
     dialogues, samples = DialogueFile(artifacts.split("train")), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)

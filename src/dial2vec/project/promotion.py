@@ -1,4 +1,4 @@
-"""Promotion: compare a corpus's candidate with its start and the champion, on today's dev split."""
+"""Promotion: compare a corpus's candidate with its base encoder and the champion, on today's dev split."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
     """Judge the candidate and move the alias `champion` if it wins; otherwise note why it lost.
 
     Every contender is measured on today's dev split, unless its figures are known. If dev has no labels, the label-free
-    criteria of stage `select` compare the candidate with the start and the champion.
+    criteria of stage `select` compare the candidate with the base encoder and the champion.
 
     :param corpus: name of a corpus; with `-small` at its end for its student.
     """
@@ -51,7 +51,7 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
         allowance = STUDENT_ALLOWANCE if is_student(model) else 0.0
         bootstraps = settings.select.bootstraps
         choice = choose_label_free(pair, bootstraps=bootstraps, seed=settings.seed, allowance=allowance)
-        return None if choice.chosen == 1 else choice.results[1].verdict.replace("the start", "it")
+        return None if choice.chosen == 1 else choice.results[1].verdict.replace("the base encoder", "it")
 
     if not dev:
         return promote(root, corpus, settings.promote, seed=settings.seed)

@@ -108,7 +108,7 @@ def _by_hand(client: MlflowClient, experiment_id: str, corpus: str) -> Decision 
 def _successor(client: MlflowClient, experiment_id: str, name: str, removed: str) -> tuple[str, str]:
     """Return the next champion after `removed`, "" for none, and a sentence about it.
 
-    The next champion is `previous`, else the latest champion before, else the starting encoder, possibly the same
+    The next champion is `previous`, else the latest champion before, else the base encoder, possibly the same
     version again.
     """
     versions = versions_of(client, name)
@@ -119,5 +119,5 @@ def _successor(client: MlflowClient, experiment_id: str, name: str, removed: str
             return number, "An earlier champion takes its place."
     for number in usable:
         if versions[number].tags.get("kind") == "start":
-            return number, "The starting encoder takes its place."
+            return number, "The base encoder takes its place."
     return "", "Nothing takes its place until stage register runs."

@@ -193,7 +193,7 @@ def _verdict(
     objections = {number: compare(rival, model) for number, rival in zip(list(numbers)[1:], rivals, strict=True)}
     why = f"with fewer than {MIN_DIALOGUES} labelled dialogues" if few else "without labels"
     reasons = [f"{why}, against version {number}: {reason}" for number, reason in objections.items() if reason]
-    ground = f"{why} on dev, the criteria of stage select find it clearly ahead of the start and of the champion"
+    ground = f"{why} on dev, the criteria of stage select find it clearly ahead of the base encoder and of the champion"
     return Verdict(not reasons, reasons, ground=ground)
 
 

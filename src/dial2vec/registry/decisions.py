@@ -115,7 +115,7 @@ def _move(client: MlflowClient, name: str, decision: Decision) -> bool:
     The lock holds for this checkout only; others may use the same server.
     """
     expected = decision.after if decision.kind == MOVED else decision.before
-    # Without the alias the start is champion.
+    # Without the alias the base encoder is champion.
     if present_aliases(client, name).get(CHAMPION, expected) != expected:
         return False
     if decision.kind != MOVED and decision.after:

@@ -79,8 +79,8 @@ def _reading(record: TrainingRecord) -> str:
 
 
 def start_card(record: TrainingRecord) -> str:
-    """Return the card of the starting encoder, the first champion."""
-    lines = [f"The starting encoder {record.start_name}, untrained.", "", "## Figures\n"]
+    """Return the card of the base encoder, the first champion."""
+    lines = [f"The base encoder {record.start_name}, untrained.", "", "## Figures\n"]
     for split, scores in (("dev", record.dev_scores.get("start")), ("test", record.scores.get("start"))):
         intervals = record.intervals.get(split, {}).get("start", {})
         listed = f"no figures: {NOTHING_TO_SCORE}"

@@ -187,7 +187,7 @@ def _reasons(
         elif not chosen:
             why[number] += _by_rules(version, rules, last=number in trained[: rules.keep_last])
     for number in [number for number in versions if number not in trained][:1]:
-        why[number].append("it is the starting encoder")
+        why[number].append("it is the base encoder")
     for number in trained:
         start = versions[number].tags.get("start_version", "")
         if why[number] and not why.get(start, [""]):

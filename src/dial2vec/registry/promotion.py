@@ -11,7 +11,7 @@ from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import Contributions, Gain, gains
 
 Scores = Mapping[str, float]
-GROUND = "its figures on dev are above those of the start and of the champion"
+GROUND = "its figures on dev are above those of the base encoder and of the champion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def judge(
 ) -> Verdict:
     """Decide whether `candidate` becomes champion.
 
-    It must beat the starting encoder *and* the champion in each of `TASKS`, by at least the margins. If a margin is
+    It must beat the base encoder *and* the champion in each of `TASKS`, by at least the margins. If a margin is
     above 0, the interval of the gain must also be above 0 (paired bootstrap over the dialogues of dev). A student may
     lose at most `margins.student_tolerance` against its teacher. Figures are compared to two decimals, as printed, so
     readers can check every reason. A missing figure or NaN never promotes.
@@ -106,7 +106,7 @@ def verdict_sentence(verdict: Verdict) -> str:
     """
     if not verdict.promoted:
         return "; ".join(verdict.reasons)
-    over = {"start": "over the start", "champion": "over the champion", "teacher": "against the teacher"}
+    over = {"start": "over the base encoder", "champion": "over the champion", "teacher": "against the teacher"}
     gained = [
         f"{over[who]}: {', '.join(f'{metric} {gain}' for metric, gain in by_metric.items())}"
         for who, by_metric in verdict.gains.items()

@@ -55,8 +55,8 @@ class TrainingRecord:
     :param dev_hash: hash of the dev split and of the way it is measured; only figures of equal hashes are comparable.
     :param split_sizes: dialogues per split.
     :param model: folder of the encoder.
-    :param start_model: folder of the starting encoder, in the same format.
-    :param start_name: name of the starting encoder.
+    :param start_model: folder of the base encoder, in the same format.
+    :param start_name: name of the base encoder.
     :param report: file of the evaluation report.
     :param selection: file with all candidates of the training, their criteria and the choice.
     :param choice: the choice, as a sentence.
@@ -128,7 +128,7 @@ class RegisteredVersion:
 class Decision:
     """A decision about the champion of a corpus.
 
-    :param kind: kind of the decision; "first" makes the starting encoder champion until a better one comes.
+    :param kind: kind of the decision; "first" makes the base encoder champion until a better one comes.
     :param version: version that was promoted, refused, rolled back, moved, removed, changed or pruned; "" for the
         whole registry.
     :param before: champion before; "" before the first.

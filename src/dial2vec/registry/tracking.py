@@ -66,7 +66,7 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
     """Log one run for the training and register its encoder under the alias `candidate`.
 
     Registering the same fingerprint again changes nothing. Incomplete runs of a killed call are marked FAILED and made
-    again. The first version of a corpus is its starting encoder, also the first champion.
+    again. The first version of a corpus is its base encoder, also the first champion.
 
     :raises ModelError: if the store cannot be used.
     """
@@ -75,7 +75,7 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
         experiment_id = settled(client, root, record.corpus)
         start = _start_version(client, experiment_id, record)
         if CHAMPION not in client.get_registered_model(name).aliases:
-            reason = "The starting encoder, until a better one comes."
+            reason = "The base encoder, until a better one comes."
             first = Decision("first", start, before="", after=start, reason=reason, when=time.time())
             decisions.record(client, experiment_id, record.corpus, first)
         existing = _known_version(client, name, "fingerprint", record.fingerprint)
@@ -97,7 +97,7 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
 
 
 def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRecord) -> str:
-    """Return the version of the starting encoder, registered if it is new, and store its present figures on dev."""
+    """Return the version of the base encoder, registered if it is new, and store its present figures on dev."""
     name, digest = model_name(record.corpus), folder_hash(record.start_model)
     if model_of(client, name) is None:
         description = f"One vector per dialogue, for the corpus '{corpus_of(record.corpus)}'."

@@ -1,4 +1,4 @@
-"""Candidates for the choice: the start, the heads fitted on it, and the weights of every checkpoint."""
+"""Candidates for the choice: the base encoder, the heads fitted on it, and the weights of every checkpoint."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ TRAINED_HEAD, BASE = "head.safetensors", "base.safetensors"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One encoder that may be chosen: the start with these changes.
+    """One encoder that may be chosen: the base encoder with these changes.
 
     :param name: Name for people: "start", "head", "checkpoint of step 30".
-    :param step: Optimiser steps so far; 0 for the start and for heads fitted on it.
+    :param step: Optimiser steps so far; 0 for the base encoder and for heads fitted on it.
     :param weights: File of the weights that training changed; None if it changed none.
     :param head: File of the head; None for no head.
     :param base: File of weights to load before those of `weights`; None if there are none.
     :param added: Tokens that the start lacks.
-    :param reading: Way of reading dialogues; None is the start's.
+    :param reading: Way of reading dialogues; None is the base encoder's.
     :param codes: Number of its codes, if it is a Poly-encoder; else 0.
     """
 
@@ -68,14 +68,14 @@ def write_candidates(
     reading: Reading | None = None,
     codes: int = 0,
 ) -> int:
-    """Write all candidates of a training run, the start first, and return their number.
+    """Write all candidates of a training run, the base encoder first, and return their number.
 
     :param checkpoints: Folder with the `weights-<step>.safetensors` of the run.
     :param head: Head on the encoder during training; None for no head.
-    :param maps: Heads fitted on the vectors of a step, by step and name, the most cautious first; step 0 is the start.
+    :param maps: Heads fitted on the vectors of a step, by step and name, the most cautious first; step 0 is the base.
     :param base: File with the weights that the run started from; None if it started from the start.
     :param added: Tokens that the encoder got before training.
-    :param reading: Way in which the checkpoints read dialogues; None is the start's.
+    :param reading: Way in which the checkpoints read dialogues; None is the base encoder's.
     :param codes: Number of codes that training gave the encoder.
     """
     maps = maps or {}
@@ -112,7 +112,7 @@ def write_candidates(
 
 
 def read_candidates(folder: Path) -> list[Candidate]:
-    """Return the candidates of a training run in order of their step, the start first."""
+    """Return the candidates of a training run in order of their step, the base encoder first."""
     entries = read_json(folder / INDEX)
     readings = [Reading(**entry["reading"]) if entry.get("reading") else None for entry in entries]
     return [

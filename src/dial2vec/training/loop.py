@@ -230,7 +230,7 @@ def train(
 
     :param data: Items of the whole run, in order, with their loss.
     :param checkpoints: Folder of this run's checkpoints; emptied if it belongs to another `fingerprint`.
-    :param fingerprint: Identity of data, settings and starting encoder.
+    :param fingerprint: Identity of data, settings and base encoder.
     :param auxiliary_rate: Learning rate of `data.auxiliary`; None is the encoder's.
     :param schedule: Learning rate after the warm-up.
     :param names: Words for messages about the run; None is those for block `train`.

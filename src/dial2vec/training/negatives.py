@@ -177,8 +177,8 @@ def cluster_dialogues(
 
     No cluster has fewer than 10 dialogues, unless the corpus has.
 
-    :param encoder: Settings of the starting encoder.
-    :param vectors: Folder that keeps the start's vectors.
+    :param encoder: Settings of the base encoder.
+    :param vectors: Folder that keeps the base encoder's vectors.
     """
     # Imported here: drawing negatives from all dialogues needs no encoder.
     from sklearn.cluster import MiniBatchKMeans

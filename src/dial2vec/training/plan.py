@@ -26,7 +26,7 @@ from dial2vec.training.negatives import Samples
 class Given:
     """What every method makes its plan from; a plan changes none of it.
 
-    :param encoder: Starting encoder.
+    :param encoder: Base encoder.
     :param dialogues: Training split.
     :param samples: Dialogues that may train, with their negatives.
     :param settings: Settings of the project.
@@ -79,7 +79,7 @@ class Plan:
     :param data: Items of the training run; None trains nothing.
     :param train: Settings of the training run.
     :param head: Head on the encoder during training; None is no head.
-    :param maps: Heads fitted on the starting encoder, by name, the most cautious first.
+    :param maps: Heads fitted on the base encoder, by name, the most cautious first.
     :param neighbourhood: Dialogues on which `fit_maps` fitted the maps; empty if there are no maps.
     :param note: Sentence that says why nothing is trained; "" if something is.
     :param auxiliary_rate: Learning rate of `data.auxiliary`; None is the encoder's.
@@ -112,7 +112,7 @@ class Plan:
 
         :param checkpoints: Folder for the checkpoints of the run; removed if nothing is trained.
         :param adaptation: Folder for the checkpoints of `before`; removed if there is no such plan.
-        :param fingerprint: Identity of data, settings and starting encoder; others' checkpoints are not resumed.
+        :param fingerprint: Identity of data, settings and base encoder; others' checkpoints are not resumed.
         :return: records of `before` and of this plan itself.
         """
         prepare(encoder, self)

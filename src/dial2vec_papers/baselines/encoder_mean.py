@@ -1,8 +1,8 @@
 """An encoder, unchanged: the mean of all token vectors of a dialogue.
 
 With their encoders these are the rows BERT, RoBERTa, T5, TOD-BERT, Blender and PLATO of Liu et al. 2022, which average
-the last layer (section 4.3); with the start it is the row that training has to beat. The published code cuts a dialogue
-at 512 tokens; here a longer one is read whole, in windows. Cost: 36 s, for the judged dialogues alone.
+the last layer (section 4.3); with the base encoder it is the row that training has to beat. The published code cuts a
+dialogue at 512 tokens; here a longer one is read whole, in windows. Cost: 36 s, for the judged dialogues alone.
 """
 
 from __future__ import annotations

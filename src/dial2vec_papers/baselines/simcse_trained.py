@@ -38,7 +38,7 @@ def fit(
     :param start: name or folder of an encoder that sentence-transformers loads; without that library's own settings it
         is pooled by the mean of its tokens.
     :param max_steps: upper limit of steps: one pass over a seeded draw of at most `max_steps * batch_size` different
-        utterances. 0 trains nothing, which gives the start alone.
+        utterances. 0 trains nothing, which gives the base encoder alone.
     :param learning_rate: learning rate of the first step; falls linearly to 0.
     :param max_length: number of tokens at which utterances are cut, as in the source.
     :raises ModelError: if the encoder cannot be loaded.

@@ -76,8 +76,8 @@ class Cell:
     :param ways: figures of the view "both" by the rules of the paper and of its published code, as
         `ways.other_ways` returns them; empty in cells of earlier versions.
     :param chosen: Field of its `course.Training`, as are by_labels, label_free, label_free_name, steps and tokens.
-    :param course: figures of the test split at every checkpoint, the start first, each with its "step"; empty if not
-        asked for.
+    :param course: figures of the test split at every checkpoint, the base encoder first, each with its "step"; empty if
+        not asked for.
     :param task_records: results of the tasks for utterances by the key of their data; empty if not asked for.
     :param seconds: time to train, encode and score, in the process that finished the cell.
     :param run_id: id of its MLflow run.

@@ -137,12 +137,12 @@ def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:
 def course(
     artifacts: Artifacts, settings: Settings, work: Path, judged: Sequence[Dialogue], *, seed: int
 ) -> list[dict[str, float]]:
-    """Score the start and every checkpoint of `trained_encoder` on the judged dialogues.
+    """Score the base encoder and every checkpoint of `trained_encoder` on the judged dialogues.
 
     :param work: work folder of `trained_encoder`.
     :param judged: dialogues with one label each.
     :param seed: random seed of k-means.
-    :return: one point per checkpoint, the start first: "step", and the figures of `evaluation.scores.score`.
+    :return: one point per checkpoint, the base encoder first: "step", and the figures of `evaluation.scores.score`.
     """
     from dial2vec.encoder import DialogueEncoder
 

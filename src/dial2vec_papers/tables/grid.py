@@ -70,7 +70,7 @@ def compute_tables(
 
     :param corpora: names of corpora; empty means all of `settings`.
     :param systems: keys of `ALL`; empty means all of `SYSTEMS`, or with tasks all of `METHOD_ROWS`.
-    :param encoders: starting encoders of the rows that have none of their own; empty means that of `settings`.
+    :param encoders: base encoders of the rows that have none of their own; empty means that of `settings`.
     :param tasks: data of the tasks for utterances; None if they are not scored.
     :param jobs: number of cells computed at the same time, each with its share of the processors.
     :param output: folder of the tables.

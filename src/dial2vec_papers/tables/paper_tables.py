@@ -30,7 +30,7 @@ points; published are the figures of Liu et al. 2022 on their own splits, purity
 """
 TASK_TITLES = {"purity": "Purity", "spearman": "Spearman", "map": "MAP"}
 TASK_HEADS = ("purity", "Spearman", "MAP")
-# Systems whose settings are changed one at a time: their heading, the start that they read, and their name.
+# Systems whose settings are changed one at a time: their heading, the base encoder that they read, and their name.
 RECIPES = {
     "paper": ("Ablations", "start_separators", "200 dialogues of the paper's recipe"),
     "dialoguecse": ("Ablations of DialogueCSE", "utterances_mean", "DialogueCSE by params.yaml"),

@@ -74,7 +74,7 @@ class System:
 
     @property
     def from_start(self) -> bool:
-        """Whether the row depends on the starting encoder, so that it can be computed from several."""
+        """Whether the row depends on the base encoder, so that it can be computed from several."""
         from dial2vec_papers.baselines import BASELINES
 
         return "name" not in self.encoder and (not self.baseline or BASELINES[self.baseline].encodes)
@@ -121,7 +121,7 @@ def _group(name: str) -> dict[str, System]:
 
 SYSTEMS = _group("rows")
 SYSTEMS["paper"] = replace(SYSTEMS["paper"], encoder=PAPER_ENCODER, sample=PAPER_SAMPLES, train=PAPER_TRAINING)
-# Rows of the table of methods: the start, and all trainings from it.
+# Rows of the table of methods: the base encoder, and all trainings from it.
 METHOD_ROWS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
 VARIANTS, AUGMENTED, WHOLE = _group("variants"), _group("augmented"), _group("whole")
 # Settings that dial2vec's paper leaves open, then turns, data, temperature and negatives of DialogueCSE (Liu et al.

@@ -87,7 +87,7 @@ def test_many_strange_dialogues_without_a_cluster_are_told(make):
     assert len(after.clusters) == 3
     assert after.news == (
         "24 of 24 new dialogues are far from every cluster, perhaps of a new topic: clustering everything from "
-        "scratch may find it (--anew).",
+        "scratch may find it (--from-scratch).",
     )
     assert cluster(make.add(*[0] * 800)).news == ()
 
@@ -170,7 +170,7 @@ def test_damaged_clusters_are_named(make):
     cluster(collection, k=2)
     [centres] = (make.folder / "clusters").glob("centres-*.npz")
     centres.write_bytes(b"no")
-    with pytest.raises(ArtifactError, match="--anew` makes new ones"):
+    with pytest.raises(ArtifactError, match="--from-scratch` makes new ones"):
         cluster(collection)
     assert [one.size for one in cluster(collection, from_scratch=True).clusters] == [20, 20]
 

@@ -17,7 +17,7 @@ from .conftest import dialogues_of
 def other(tiny_folder, tmp_path):
     """An encoder with other vectors for the same dialogues."""
     encoder = DialogueEncoder.from_pretrained(tiny_folder, pooling="cls", device="cpu")
-    encoder.name = "the start"
+    encoder.name = "the base encoder"
     encoder.save_pretrained(tmp_path / "other")
     return str(tmp_path / "other")
 
@@ -58,7 +58,7 @@ def test_map_of_other_dialogues_is_refused(grow, tmp_path):
     other = grow(tmp_path / "b", dialogues_of(range(1, 50)))
     (tmp_path / "b" / "map").mkdir()
     (tmp_path / "b" / "map" / "trained.npz").write_bytes((tmp_path / "a" / "map" / "trained.npz").read_bytes())
-    with pytest.raises(ArtifactError, match=r"map of other dialogues.*--anew"):
+    with pytest.raises(ArtifactError, match=r"map of other dialogues.*--from-scratch"):
         maps_of(other)
     assert len(maps_of(other, from_scratch=True).trained.points) == 49
 
@@ -67,7 +67,7 @@ def test_damaged_map_is_named(grow, tmp_path):
     collection = grow(tmp_path / "c", dialogues_of(range(3)))
     maps_of(collection)
     (tmp_path / "c" / "map" / "trained.npz").write_bytes(b"half")
-    with pytest.raises(ArtifactError, match=r"trained\.npz cannot be read.*--anew"):
+    with pytest.raises(ArtifactError, match=r"trained\.npz cannot be read.*--from-scratch"):
         maps_of(collection)
 
 
@@ -90,7 +90,7 @@ def test_start_is_turned_to_the_trained_map_kept_and_grows(grow, tmp_path, other
     collection = grow(tmp_path / "c", dialogues_of(range(40)))
     assert maps_of(collection).start is None
     first = maps_of(collection, start=other, progress=False)
-    assert first.start_name == "the start"
+    assert first.start_name == "the base encoder"
     # No rotation brings it closer: the sum of products with the other map is at its largest.
     centred = [one - one.mean(axis=0) for one in (first.start.points, first.trained.points)]
     cross = centred[0].T.astype(float) @ centred[1]

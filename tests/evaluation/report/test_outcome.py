@@ -24,7 +24,7 @@ def sentence(start=(6, 6), trained=(8, 9), gain=(25.0, 20.0, 30.0), depth=10, ke
 
 def test_a_gain_is_said_in_neighbours_with_its_interval():
     assert sentence() == (
-        "The trained encoder finds 8.5 of 10 neighbours with the same label where its start found 6.0 "
+        "The trained encoder finds 8.5 of 10 neighbours with the same label where its base encoder found 6.0 "
         "(+2.5; 95 % interval +2.0 to +3.0); nothing got worse."
     )
 
@@ -40,7 +40,7 @@ def test_a_loss_within_the_noise_is_not_called_nothing():
 def test_worse_is_said_as_plainly_as_better():
     said = sentence((8, 9), (6, 6), (-25.0, -30.0, -20.0), purity=45.0, map=53.0)
     assert said == (
-        "The trained encoder finds only 6.0 of 10 neighbours with the same label where its start found 8.5 "
+        "The trained encoder finds only 6.0 of 10 neighbours with the same label where its base encoder found 8.5 "
         "(−2.5; 95 % interval −3.0 to −2.0); but better: average precision (+3.00); also worse: purity (−5.00)."
     )
     assert sentence((8, 9), (6, 6), (-25.0, -30.0, -20.0)).endswith("−3.0 to −2.0).")
@@ -49,14 +49,14 @@ def test_worse_is_said_as_plainly_as_better():
 def test_a_difference_within_the_noise_is_called_so():
     said = sentence((6, 6), (6, 7), (5.0, -2.0, 12.0), map=53.0)
     assert said == (
-        "The trained encoder finds 6.5 of 10 neighbours with the same label and its start 6.0, a difference within "
-        "the noise (+0.5; 95 % interval −0.2 to +1.2); better: average precision (+3.00); nothing got worse."
+        "The trained encoder finds 6.5 of 10 neighbours with the same label and its base encoder 6.0, a difference "
+        "within the noise (+0.5; 95 % interval −0.2 to +1.2); better: average precision (+3.00); nothing got worse."
     )
 
 
 def test_figures_that_look_equal_get_another_digit():
     start = [6] * 50
-    assert "finds 6.02 of 10 neighbours with the same label and its start 6.00" in sentence(
+    assert "finds 6.02 of 10 neighbours with the same label and its base encoder 6.00" in sentence(
         start, [7, *start[1:]], (0.2, -0.2, 0.6)
     )
 
@@ -69,10 +69,12 @@ def test_the_nearest_alone_is_counted_in_a_hundred():
 
 def test_a_run_that_kept_the_start_says_so():
     assert sentence((6, 7), (6, 7), (0, 0, 0), kept=True) == (
-        "No trained candidate was shown to be better, so the start was kept: it finds 6.5 of 10 neighbours with the "
-        "same label."
+        "No trained candidate was shown to be better, so the base encoder was kept: it finds 6.5 of 10 neighbours with "
+        "the same label."
     )
-    assert unlabelled_outcome(None, np.array([10]), kept=True).endswith("the start was kept, and nothing changed.")
+    assert unlabelled_outcome(None, np.array([10]), kept=True).endswith(
+        "the base encoder was kept, and nothing changed."
+    )
 
 
 def selection(**ahead):
@@ -84,7 +86,7 @@ def selection(**ahead):
     [
         (
             {"stability": 1.0, "silhouette": 0.95, "cross_side": 0.5},
-            "clearly ahead of its start on cluster stability and silhouette and clearly below it on none;",
+            "clearly ahead of its base encoder on cluster stability and silhouette and clearly below it on none;",
         ),
         (
             {"stability": 1.0, "silhouette": 0.95, "cross_side": 0.05},

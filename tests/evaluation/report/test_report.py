@@ -125,7 +125,7 @@ def test_map_is_the_word_for_the_picture_of_points_alone(report):
 def test_a_run_that_kept_the_start_has_one_map_and_no_examples(report):
     report = changed(report, vectors=report.encoders["start"].vectors)
     page = render_report(dataclasses.replace(report, selection=SELECTION | {"chosen": "start"}))
-    assert "so the start was kept: it finds" in headline(page)
+    assert "so the base encoder was kept: it finds" in headline(page)
     assert page.count('<svg class="map"') == 1
     assert "examples" not in section_order(page)
     assert "map" in section_order(page)
@@ -235,7 +235,11 @@ def test_a_student_has_its_column_its_sentence_and_its_candidates(report):
 
 
 def test_a_run_that_kept_no_student_says_why_and_has_no_column(report):
-    distillation = {"sentence": "No student was kept: it is below the start.", "chosen": "start", "candidates": []}
+    distillation = {
+        "sentence": "No student was kept: it is below the base encoder.",
+        "chosen": "start",
+        "candidates": [],
+    }
     page = render_report(dataclasses.replace(report, distillation=distillation))
     assert distillation["sentence"] in page
     assert ">Student</th>" not in page

@@ -55,8 +55,8 @@ def faked(monkeypatch, *figures):
 def test_a_candidate_with_clearer_topics_is_chosen():
     found = choose_label_free(candidates(encoded(topic=0.8)), bootstraps=10, seed=0)
     assert found.chosen == 1
-    assert [result.verdict for result in found.results] == ["the start", "chosen"]
-    assert "The try 1 was chosen: it is clearly ahead of the start on cluster stability" in found.sentence
+    assert [result.verdict for result in found.results] == ["the base encoder", "chosen"]
+    assert "The try 1 was chosen: it is clearly ahead of the base encoder on cluster stability" in found.sentence
     assert "of 10 resamplings)" in found.sentence
     assert "ranks highest" not in found.sentence
 
@@ -66,7 +66,7 @@ def test_a_candidate_that_sharpens_the_style_of_one_side_is_refused():
     assert found.chosen == 0
     fooled = found.results[1]
     assert fooled.ahead["stability"] == fooled.ahead["silhouette"] == 1
-    assert fooled.verdict == "clearly below the start on agreement of the two sides"
+    assert fooled.verdict == "clearly below the base encoder on agreement of the two sides"
     assert fooled.verdict in found.sentence
 
 
@@ -76,7 +76,7 @@ def test_a_collapsed_or_diverged_candidate_loses(value):
     found = choose_label_free(candidates(all_alike(value)), bootstraps=5, seed=0)
     assert found.chosen == 0
     assert found.results[1].score == 0
-    assert found.results[1].verdict.startswith("clearly below the start on cluster stability, silhouette and")
+    assert found.results[1].verdict.startswith("clearly below the base encoder on cluster stability, silhouette and")
 
 
 def test_the_start_in_other_clothes_is_never_admissible():
@@ -88,7 +88,7 @@ def test_the_start_in_other_clothes_is_never_admissible():
     for result in found.results:
         assert result.ahead == dict.fromkeys(CHOOSING, 0.5)
         assert result.score == 0.5
-    assert found.results[2].verdict == "not clearly ahead of the start on two criteria"
+    assert found.results[2].verdict == "not clearly ahead of the base encoder on two criteria"
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_the_start_in_other_clothes_is_never_admissible():
         ((9, 9, 5), "chosen"),
         ((9, 9, 4), "no gain in agreement of the two sides"),
         ((9, 2, 9), "chosen"),
-        ((9, 8, 8), "not clearly ahead of the start on two criteria"),
-        ((9, 9, 1), "clearly below the start on agreement of the two sides"),
-        ((1, 9, 9), "clearly below the start on cluster stability"),
-        ((0, 1, 5), "clearly below the start on cluster stability and silhouette"),
+        ((9, 8, 8), "not clearly ahead of the base encoder on two criteria"),
+        ((9, 9, 1), "clearly below the base encoder on agreement of the two sides"),
+        ((1, 9, 9), "clearly below the base encoder on cluster stability"),
+        ((0, 1, 5), "clearly below the base encoder on cluster stability and silhouette"),
     ],
 )
 def test_clearly_means_nine_resamplings_of_ten(monkeypatch, ahead_in, verdict):
@@ -114,25 +114,25 @@ def test_clearly_means_nine_resamplings_of_ten(monkeypatch, ahead_in, verdict):
 def test_of_the_admissible_the_highest_mean_rank_wins(monkeypatch):
     tried = faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[2, 2, 0.6]], [[9, 9, -9]])
     found = choose_label_free(tried, bootstraps=4, seed=0)
-    # Ranks of four: the start 1, 1, 2; then 2, 2, 4; 3, 3, 3; 4, 4, 1. Less 1, by 3, averaged.
+    # Ranks of four: the base encoder 1, 1, 2; then 2, 2, 4; 3, 3, 3; 4, 4, 1. Less 1, by 3, averaged.
     assert [result.score for result in found.results] == pytest.approx([1 / 9, 5 / 9, 6 / 9, 6 / 9])
     assert found.chosen == 2
     assert [result.verdict for result in found.results] == [
-        "the start",
+        "the base encoder",
         "admissible",
         "chosen",
-        "clearly below the start on agreement of the two sides",
+        "clearly below the base encoder on agreement of the two sides",
     ]
     assert found.sentence == (
-        "The try 2 was chosen: it is clearly ahead of the start on cluster stability (in 100 % of 4 resamplings), "
-        "silhouette (100 %) and agreement of the two sides (100 %); of the 2 candidates for which this holds it ranks "
-        "highest."
+        "The try 2 was chosen: it is clearly ahead of the base encoder on cluster stability (in 100 % of 4 "
+        "resamplings), silhouette (100 %) and agreement of the two sides (100 %); of the 2 candidates for which this "
+        "holds it ranks highest."
     )
 
 
 def test_of_the_admissible_students_the_one_that_agrees_most_with_its_teacher_wins(monkeypatch):
     tried = faked(monkeypatch, [[0, 0, 0]], [[3, 3, 3]], [[1, 1, 2]], [[2, 2, 1.6]], [[9, 9, -9]])
-    # The last one is not admissible, however much it agrees; the start has vectors of another length.
+    # The last one is not admissible, however much it agrees; the base encoder has vectors of another length.
     found = choose_label_free(tried, bootstraps=4, seed=0, agreements=[None, 0.91, 0.94, 0.94, 0.99])
     assert found.chosen == 2
     assert found.sentence.endswith("of the 3 candidates for which this holds it agrees most with the teacher.")
@@ -146,7 +146,7 @@ def test_a_shrinking_space_loses_to_one_that_keeps_the_agreement_of_the_sides(mo
         faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[9, 9, 0.4]], [[2, 2, 0.5]]), bootstraps=2, seed=0
     )
     assert [result.verdict for result in found.results] == [
-        "the start",
+        "the base encoder",
         "admissible",
         "less than half of the best gain in agreement of the two sides",
         "chosen",
@@ -168,8 +168,8 @@ def test_clusters_without_any_gain_in_the_agreement_of_the_sides_keep_the_start(
     found = choose_label_free(faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1], [1, 1, -2]]), bootstraps=2, seed=0)
     assert found.chosen == 0
     assert found.sentence == (
-        "The start was kept: no candidate that is clearly ahead of it gains in agreement of the two sides (try 1: no "
-        "gain in agreement of the two sides)."
+        "The base encoder was kept: no candidate that is clearly ahead of it gains in agreement of the two sides (try "
+        "1: no gain in agreement of the two sides)."
     )
 
 
@@ -196,8 +196,10 @@ def test_a_difference_of_rounding_is_a_tie(monkeypatch):
 
 def test_many_refused_candidates_are_counted_not_listed(monkeypatch):
     found = choose_label_free(faked(monkeypatch, *[[[0, 0, 0]]] * 6), bootstraps=2, seed=0)
-    assert found.sentence.startswith("The start was kept: no candidate is clearly ahead of it on two of three criteria")
-    assert "try 3: not clearly ahead of the start on two criteria; and 2 more)." in found.sentence
+    assert found.sentence.startswith(
+        "The base encoder was kept: no candidate is clearly ahead of it on two of three criteria"
+    )
+    assert "try 3: not clearly ahead of the base encoder on two criteria; and 2 more)." in found.sentence
     assert "try 4" not in found.sentence
 
 
@@ -235,8 +237,8 @@ def test_too_few_dialogues_keep_the_start():
     found = choose_label_free(few, bootstraps=5, seed=0)
     assert found.chosen == 0
     assert found.sentence == (
-        "The start was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there are "
-        "12. Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
+        "The base encoder was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there "
+        "are 12. Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
     )
     assert [(result.verdict, result.score, result.criteria) for result in found.results] == [
         ("chosen", None, {}),
@@ -246,7 +248,7 @@ def test_too_few_dialogues_keep_the_start():
 
 def test_a_start_without_rivals_is_kept():
     found = choose_label_free(candidates(), bootstraps=2, seed=0)
-    assert (found.chosen, found.sentence) == (0, "The start was kept: there is no other candidate.")
+    assert (found.chosen, found.sentence) == (0, "The base encoder was kept: there is no other candidate.")
 
 
 def test_candidates_of_different_dialogues_are_refused():
@@ -259,14 +261,14 @@ def test_the_highest_figure_is_chosen_of_equals_the_earlier():
     found = choose_by_scores(["start", "map", "late"], [0, 1, 2], [65.4, 72.1, 72.1], title="dev purity")
     assert found.chosen == 1
     assert found.sentence == "The map was chosen: it has the highest dev purity, 72.10, and the start 65.40."
-    assert [result.verdict for result in found.results] == ["the start", "chosen", "not the highest dev purity"]
+    assert [result.verdict for result in found.results] == ["the base encoder", "chosen", "not the highest dev purity"]
 
 
 @pytest.mark.parametrize("figure", [65.4, 60.0, None, float("nan")])
 def test_a_candidate_without_a_higher_figure_leaves_the_start(figure):
     found = choose_by_scores(["start", "map"], [0, 1], [65.4, figure], title="dev purity")
     assert found.chosen == 0
-    assert found.sentence == "The start was kept: no candidate has a higher dev purity than its 65.40."
+    assert found.sentence == "The base encoder was kept: no candidate has a higher dev purity than its 65.40."
 
 
 @pytest.mark.parametrize("unknown", [None, float("nan")])
@@ -278,7 +280,7 @@ def test_a_start_without_a_figure_gives_way_to_a_candidate_with_one(unknown):
 def test_without_labels_the_start_stays():
     found = choose_by_scores(["start", "map"], [0, 1], [None, None], title="dev purity")
     assert found.chosen == 0
-    assert found.sentence == "The start was kept: without labels there is no dev purity."
+    assert found.sentence == "The base encoder was kept: without labels there is no dev purity."
     assert [result.verdict for result in found.results] == ["chosen", "no dev purity"]
 
 

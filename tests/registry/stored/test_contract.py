@@ -96,7 +96,7 @@ def test_the_life_of_a_registry(registered, make_record):
         ("promoted", "2", "3"),
         ("moved by hand", "3", "2"),
         ("rolled back", "2", "3"),
-        # Version 2 was rolled back, so the start is next.
+        # Version 2 was rolled back, so the base encoder is next.
         ("removed by hand", "3", "1"),
         ("pruned", "1", "1"),
         ("pruned", "1", "1"),

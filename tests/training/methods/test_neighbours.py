@@ -284,7 +284,9 @@ def test_too_few_dialogues_leave_the_start_and_a_sentence(tiny_folder, tmp_path)
     encoder, found = planned(tiny_folder, dialogues, tmp_path / "v")
     assert found.data is None
     assert (found.maps, found.head, encoder.head, found.neighbourhood) == ({}, None, None, ())
-    assert found.note.startswith("The start was kept: learning from neighbours needs at least 100 training dialogues")
+    assert found.note.startswith(
+        "The base encoder was kept: learning from neighbours needs at least 100 training dialogues"
+    )
     assert found.note.endswith("and there are 99.")
     assert not (tmp_path / "v").exists()
 

@@ -77,7 +77,7 @@ def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None 
     """
     clusters, state = _clusters_of(collection)
     if other is not None and other.manifest.fingerprint != collection.manifest.fingerprint:
-        # A trained encoder has the name of its start.
+        # A trained encoder has the name of its base encoder.
         kind = "other weights or settings of " if other.manifest.model == collection.manifest.model else ""
         raise CorpusError(
             f"{other.folder} has vectors of {other.manifest.model}, {collection.folder} those of "

@@ -257,7 +257,7 @@ def _still_far(far: NDArray[np.bool_]) -> list[str]:
         return []
     return [
         f"{far.sum():,} of {len(far):,} new dialogues are far from every cluster, perhaps of a new topic: clustering "
-        "everything from scratch may find it (--anew)."
+        "everything from scratch may find it (--from-scratch)."
     ]
 
 

@@ -159,7 +159,7 @@ def read_stored(collection: CollectionFolder) -> Stored | None:
     folder = folder_of(collection)
     if not (folder / "clusters.json").exists():
         return None
-    with readable(folder, f". `dial2vec cluster {collection.folder} --anew` makes new ones."):
+    with readable(folder, f". `dial2vec cluster {collection.folder} --from-scratch` makes new ones."):
         record = read_json(folder / "clusters.json")
         if record.get("format") != FORMAT or record["fingerprint"] != collection.manifest.fingerprint:
             return None

@@ -77,7 +77,9 @@ def describe_clusters(
     for place, (id, name) in enumerate(zip(new.ids, names, strict=True)):
         cluster = facts.cluster(place, id, name, int(new.areas[place]))
         if id in was and was[id].halves < SPLITS <= cluster.halves:
-            news.append(f"Cluster {id} ({name}) splits into two now; --anew clusters all dialogues from scratch.")
+            news.append(
+                f"Cluster {id} ({name}) splits into two now; --from-scratch clusters all dialogues from scratch."
+            )
         if id in was and was[id].size and not cluster.size:
             news.append(f"Cluster {id} ({name}) has no dialogues any more.")
         # A limit stays: dialogues beyond it are in the cluster too, and must not widen it.

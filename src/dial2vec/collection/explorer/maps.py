@@ -136,11 +136,11 @@ def aligned(points: Points, other: Points) -> Points:
 
 
 def _read(path: Path, collection: CollectionFolder) -> CollectionMap:
-    with readable(path, ". Make a new map: --anew."), np.load(path) as kept:
+    with readable(path, ". Make a new map: --from-scratch."), np.load(path) as kept:
         points, fitted, content = kept["points"], kept["fitted"], str(kept["content"])
     if len(points) > len(collection) or _content(collection, len(points)) != content:
         raise ArtifactError(
-            f"{path} is a map of other dialogues than those of {collection.folder}. Make a new map: --anew."
+            f"{path} is a map of other dialogues than those of {collection.folder}. Make a new map: --from-scratch."
         )
     return CollectionMap(points, fitted)
 
@@ -187,7 +187,7 @@ def _make_room(collection: CollectionFolder, folder: Path, encoder: Encoder) -> 
     if fingerprint == collection.manifest.fingerprint:
         raise Dial2vecError(
             f"{encoder.name} is the encoder of {collection.folder} itself; expected another one to compare with. "
-            "Leave --start out, or name the encoder that this one was trained from."
+            "Leave --base out, or name the encoder that this one was trained from."
         )
     if (folder / "collection.json").exists() and CollectionFolder(folder).manifest.fingerprint != fingerprint:
         folder.with_suffix(".npz").unlink(missing_ok=True)

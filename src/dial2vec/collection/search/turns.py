@@ -211,7 +211,7 @@ def update_turns(
     folder.mkdir(exist_ok=True)
     if record is None:
         reader = start_of(encoder)
-        # A student, or an encoder whose start cannot be used, still has the name of its start.
+        # A student, or an encoder whose start cannot be used, still has the name of its base encoder.
         if reader is encoder or reader.name not in PACKAGED:
             reader.save_copy(folder / "model")
         record = TurnRecord(reader.name, reader.fingerprint(), reader.dimension, 0, 0)

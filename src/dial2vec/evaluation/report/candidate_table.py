@@ -20,7 +20,7 @@ class CandidateRow:
 
     :param name: name such as "start" or "head of step 60".
     :param criteria: criteria in the order of the columns, then the score; "–" if missing.
-    :param verdict: verdict such as "clearly below the start on silhouette".
+    :param verdict: verdict such as "clearly below the base encoder on silhouette".
     :param dev: dev figures in the order of the columns; "–" if missing.
     :param chosen: True if the candidate was chosen.
     """

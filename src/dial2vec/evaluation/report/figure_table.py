@@ -63,10 +63,10 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True)
 class ComparedFigure:
-    """Figure of an encoder beside the start's, as printed.
+    """Figure of an encoder beside the base encoder's, as printed.
 
     :param spread: spread over the runs of k-means; empty except for purity.
-    :param difference: signed difference to the start's figure.
+    :param difference: signed difference to the base encoder's figure.
     :param interval: 95 % interval of the difference; empty if it was not computed.
     :param verdict: "better" or "worse" by the sign of the difference; "no clear change" if the interval holds 0 or the
         difference is no larger than the spread; "equal" without a difference.
@@ -98,7 +98,7 @@ def figure_rows(scores: Mapping[str, dict[str, float]], gains: Mapping[str, Mapp
     """Return one row per metric.
 
     :param scores: figures by `evaluation.scores.score` of "start", "trained" and, if there is one, "student".
-    :param gains: gains over the start with their intervals, by encoder ("trained", "student") and metric.
+    :param gains: gains over the base encoder with their intervals, by encoder ("trained", "student") and metric.
     """
     ceiling = f"ceiling {number(scores['trained']['spearman_ceiling'])}"
     return [

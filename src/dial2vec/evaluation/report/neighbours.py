@@ -1,4 +1,4 @@
-"""Nearest dialogues by the start and by the trained encoder: how many of them have the label of their dialogue."""
+"""Nearest dialogues by the base and by the trained encoder: how many of them have the label of their dialogue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Neighbours:
 
     :param depth: number of nearest dialogues that count as neighbours: 10, 5, 3 or 1.
     :param counted: True for each dialogue whose label at least `depth` others have, bool [n].
-    :param start: neighbours with the same label by the start, from 0 to `depth`, int64 [n].
+    :param start: neighbours with the same label by the base encoder, from 0 to `depth`, int64 [n].
     :param trained: neighbours with the same label by the trained encoder, likewise.
     """
 
@@ -34,14 +34,14 @@ class Neighbours:
 
     @property
     def changes(self) -> tuple[int, int, int]:
-        """Numbers of dialogues with more such neighbours than by the start, with fewer, and with as many."""
+        """Numbers of dialogues with more such neighbours than by the base encoder, with fewer, and with as many."""
         difference = (self.trained - self.start)[self.counted]
         more, fewer = int((difference > 0).sum()), int((difference < 0).sum())
         return more, fewer, len(difference) - more - fewer
 
     @property
     def means(self) -> tuple[float, float]:
-        """Mean number of neighbours with the same label by the start, and by the trained encoder."""
+        """Mean number of neighbours with the same label by the base encoder, and by the trained encoder."""
         return float(self.start[self.counted].mean()), float(self.trained[self.counted].mean())
 
     def gain(self, *, seed: int) -> Gain:
@@ -55,7 +55,7 @@ def neighbours_of(start: NearestDialogues, trained: NearestDialogues, labels: Se
     The depth is the largest of 10, 5, 3 and 1 that 90 % of the dialogues can fill with others of their label; dialogues
     without any other of their label are left out of this share.
 
-    :param start: nearest dialogues by the start, at least 10 of each or all others.
+    :param start: nearest dialogues by the base encoder, at least 10 of each or all others.
     :param trained: the same by the trained encoder.
     :param labels: n labels, one of them at least twice.
     """

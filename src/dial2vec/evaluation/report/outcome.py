@@ -14,7 +14,7 @@ from dial2vec.evaluation.report.figure_table import FigureRow, Metric, signed
 from dial2vec.evaluation.report.neighbours import Neighbours
 from dial2vec.evaluation.selection.choice import CLEARLY_AHEAD, CLEARLY_BELOW, TITLES
 
-KEPT = "No trained candidate was shown to be better, so the start was kept"
+KEPT = "No trained candidate was shown to be better, so the base encoder was kept"
 
 
 def labelled_outcome(neighbours: Neighbours, gain: Gain, rows: Sequence[FigureRow], *, kept: bool) -> str:
@@ -25,7 +25,7 @@ def labelled_outcome(neighbours: Neighbours, gain: Gain, rows: Sequence[FigureRo
 
     :param gain: gain of neighbours in points, as returned by `Neighbours.gain`.
     :param rows: rows of the table of figures.
-    :param kept: True if the start was kept, so that both encoders are the same.
+    :param kept: True if the base encoder was kept, so that both encoders are the same.
     """
     of, before, after = f"of {neighbours.depth} neighbours", *_figures(neighbours)
     if neighbours.depth == 1:
@@ -38,17 +38,17 @@ def labelled_outcome(neighbours: Neighbours, gain: Gain, rows: Sequence[FigureRo
     interval = f"{points}; 95 % interval {low} to {high}"
     if gain.low > 0:
         return (
-            f"The trained encoder finds {after} {of} with the same label where its start found {before} ({interval})"
-            f"{_rest(rows, worse='but worse', better='')}."
+            f"The trained encoder finds {after} {of} with the same label where its base encoder found {before} "
+            f"({interval}){_rest(rows, worse='but worse', better='')}."
         )
     if gain.high < 0:
         return (
-            f"The trained encoder finds only {after} {of} with the same label where its start found {before} "
+            f"The trained encoder finds only {after} {of} with the same label where its base encoder found {before} "
             f"({interval}){_rest(rows, worse='also worse', better='but better')}."
         )
     return (
-        f"The trained encoder finds {after} {of} with the same label and its start {before}, a difference within the "
-        f"noise ({interval}){_rest(rows, worse='worse', better='better')}."
+        f"The trained encoder finds {after} {of} with the same label and its base encoder {before}, a difference "
+        f"within the noise ({interval}){_rest(rows, worse='worse', better='better')}."
     )
 
 
@@ -83,7 +83,7 @@ def unlabelled_outcome(selection: dict[str, Any] | None, kept_neighbours: NDArra
     :param selection: content of `selection.json`; None if nothing was chosen.
     :param kept_neighbours: number of nearest dialogues that are the same by both encoders, of each dialogue; may be
         empty.
-    :param kept: True if the start was kept.
+    :param kept: True if the base encoder was kept.
     """
     if kept:
         return f"{KEPT}, and nothing changed."
@@ -93,7 +93,7 @@ def unlabelled_outcome(selection: dict[str, Any] | None, kept_neighbours: NDArra
     if clear:
         losses = f"clearly below it on {listed(below)}" if below else "clearly below it on none"
         return (
-            f"Judged without labels, the trained encoder is clearly ahead of its start on {listed(clear)} and "
+            f"Judged without labels, the trained encoder is clearly ahead of its base encoder on {listed(clear)} and "
             f"{losses}; whether its groups are the right ones, only labels can say."
         )
     moved = ""

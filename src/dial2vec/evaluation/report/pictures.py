@@ -70,7 +70,7 @@ def distributions(similarities: dict[str, Similarities]) -> dict[str, str]:
 def path(points: Sequence[tuple[float, float]], names: Sequence[str], *, chosen: int | None) -> str:
     """Plot candidates by uniformity (x) and adjusted alignment (y), joined in order (Liu et al. 2022, figure 3).
 
-    :param points: (uniformity, adjusted alignment) of each candidate, the start first.
+    :param points: (uniformity, adjusted alignment) of each candidate, the base encoder first.
     :param names: text next to each point.
     :param chosen: place of the chosen candidate; None if it has no point.
     """

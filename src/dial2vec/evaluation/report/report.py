@@ -29,7 +29,7 @@ from dial2vec.evaluation.report.outcome import labelled_outcome, unlabelled_outc
 from dial2vec.evaluation.report.similarity import similarities
 from dial2vec.html import templates
 
-# Name of the start among the candidates.
+# Name of the base encoder among the candidates.
 START = "start"
 
 
@@ -40,7 +40,7 @@ class Report:
     :param split_sizes: dialogues per split, in the order of display.
     :param encoders: figures and vectors on test of "start", "trained" and, if it was kept, "student". Their scores are
         None if no label can be scored.
-    :param start_name: name of the start, such as "all-MiniLM-L6-v2".
+    :param start_name: name of the base encoder, such as "all-MiniLM-L6-v2".
     :param settings: flat settings, such as {"train.epochs": 1}.
     :param history: logged steps of the training, in order, each with "step", "loss" and "learning_rate".
     :param dialogues: n dialogues of the test split: the labelled ones, or any if no label can be scored. The vectors of
@@ -49,7 +49,7 @@ class Report:
     :param selection: content of `selection.json` (see `report.candidate_table`); None if nothing was chosen.
     :param notes: sentences such as "12 dialogues are longer than 512 tokens and were read in windows."
     :param distillation: content of `distillation.json`; None if stage distil has not run.
-    :param gains: gains over the start on test with their intervals, by encoder ("trained", "student") and metric.
+    :param gains: gains over the base encoder on test with intervals, by encoder ("trained", "student") and metric.
     """
 
     corpus: str
@@ -83,7 +83,7 @@ class Report:
 
     @property
     def kept(self) -> bool:
-        """True if the start was kept, so that start and trained encoder are the same."""
+        """True if the base encoder was kept, so that start and trained encoder are the same."""
         if self.selection is not None and self.selection["chosen"] == START:
             return True
         start, trained = self.compared.values()

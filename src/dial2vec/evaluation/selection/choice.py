@@ -14,16 +14,17 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import MIN_DIALOGUES
 from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure_criteria
 
-# Share of resamplings in which a candidate is above the start: at least 0.9 is clearly ahead, at most 0.1 clearly
-# below. Both are written out because 1 - 0.9 is a little less than 0.1.
+# Share of resamplings in which a candidate is above the base encoder: at least 0.9 is clearly ahead, at most 0.1
+# clearly below. Both are written out because 1 - 0.9 is a little less than 0.1.
 CLEARLY_AHEAD, CLEARLY_BELOW = 0.9, 0.1
 # Number of criteria, of three, on which an admissible candidate is clearly ahead.
 AHEAD_ON = 2
 # Minimum share of the best gain in agreement of the two sides. A shrinking space raises the other two criteria more and
 # more and loses this gain: measured in docs/recipe.md.
 KEPT_SHARE = 0.5
-# Loss in a criterion that a student may have. Where the start's agreement of the two sides is near its ceiling of 1, as
-# on sgd (0.979), students with better figures lose 0.004 to 0.007, and worse ones 0.009 and more (docs/student.md).
+# Loss in a criterion that a student may have. Where the base encoder's agreement of the two sides is near its ceiling
+# of 1, as on sgd (0.979), students with better figures lose 0.004 to 0.007, and worse ones 0.009 and more
+# (docs/student.md).
 STUDENT_ALLOWANCE = 0.0075
 SHARE_DRAWN = 0.8
 # Figures that agree to this many decimals are equal; later decimals are rounding.
@@ -45,7 +46,7 @@ class EncodedCandidate:
     """A candidate of a training and its vectors of the dev dialogues.
 
     :param name: name that reads well after "the", such as "start", "head" or "checkpoint after 960 dialogues".
-    :param step: optimiser steps so far; 0 for the start.
+    :param step: optimiser steps so far; 0 for the base encoder.
     :param views: vectors of the dev dialogues, the same dialogues in the same order for all candidates.
     """
 
@@ -61,8 +62,8 @@ class CandidateResult:
     :param name: name of the candidate.
     :param step: step of the candidate.
     :param criteria: each criterion on all dialogues, higher is better; empty if none was measured.
-    :param ahead: share of resamplings in which the candidate is above the start, per criterion, in [0, 1]; ties count
-        half, so the start has 0.5; empty if none was measured.
+    :param ahead: share of resamplings in which the candidate is above the base encoder, per criterion, in [0, 1]; ties
+        count half, so the base encoder has 0.5; empty if none was measured.
     :param score: mean rank among all candidates over resamplings and criteria, from 0 (worst) to 1 (best); None if no
         criterion was measured.
     :param verdict: reason for or against it, in a few words.
@@ -98,15 +99,15 @@ def choose_label_free(
     allowance: float = 0.0,
     agreements: Sequence[float | None] | None = None,
 ) -> Choice:
-    """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the start stays.
+    """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the base encoder stays.
 
-    A candidate is admissible if it is clearly ahead of the start on at least two criteria and clearly below it on none.
+    A candidate is admissible if it is clearly ahead of the base encoder on two criteria or more and below it on none.
     Of the admissible ones, only those stay whose gain in `cross_side`, on all dialogues, is at least half of the best
     gain and at least 0. The highest score wins, of students the highest agreement with the teacher; of equal ones the
     earlier. Each resampling draws 80 % of the dialogues without replacement, the same for all candidates: a dialogue
     drawn twice would be its own neighbour.
 
-    :param candidates: one or more candidates, the start first.
+    :param candidates: one or more candidates, the base encoder first.
     :param bootstraps: number of resamplings, at least 1.
     :param seed: seed; resampling b is drawn by `default_rng([seed, b])` and its k-means seeded by `seed + b`.
     :param allowance: loss on all dialogues, per criterion, that does not count.
@@ -124,7 +125,7 @@ def choose_label_free(
     names, steps = [candidate.name for candidate in candidates], [candidate.step for candidate in candidates]
     if n < MIN_DIALOGUES:
         needed = f"choosing without labels needs at least {MIN_DIALOGUES} dev dialogues with two speakers"
-        sentence = f"The start was kept: {needed}, and there are {n}. "
+        sentence = f"The base encoder was kept: {needed}, and there are {n}. "
         sentence += "Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
         return _unmeasured(names, steps, 0, sentence, "too few dialogues")
     figures = _resampled(candidates, bootstraps=bootstraps, seed=seed)
@@ -158,9 +159,9 @@ def choose_label_free(
 def choose_by_scores(
     names: Sequence[str], steps: Sequence[int], figures: Sequence[float | None], *, title: str
 ) -> Choice:
-    """Choose the candidate with the highest figure, of equal ones the earlier; without any figure, the start stays.
+    """Choose the candidate with the highest figure, of equal ones the earlier; without figures, the base encoder stays.
 
-    :param names: names of the candidates, the start first.
+    :param names: names of the candidates, the base encoder first.
     :param steps: steps of the candidates.
     :param figures: figure of each candidate, higher is better; None or NaN if it could not be measured.
     :param title: title of the figures, such as "dev purity".
@@ -168,20 +169,22 @@ def choose_by_scores(
     known = [-math.inf if figure is None or math.isnan(figure) else figure for figure in figures]
     best = max(known)
     if best == -math.inf:
-        return _unmeasured(names, steps, 0, f"The start was kept: without labels there is no {title}.", f"no {title}")
+        return _unmeasured(
+            names, steps, 0, f"The base encoder was kept: without labels there is no {title}.", f"no {title}"
+        )
     chosen = known.index(best)
     if chosen:
         start = "" if known[0] == -math.inf else f", and the start {known[0]:.2f}"
         sentence = f"The {names[chosen]} was chosen: it has the highest {title}, {best:.2f}{start}."
     else:
-        sentence = f"The start was kept: no candidate has a higher {title} than its {best:.2f}."
+        sentence = f"The base encoder was kept: no candidate has a higher {title} than its {best:.2f}."
     return _unmeasured(names, steps, chosen, sentence, f"not the highest {title}")
 
 
 def choose_last(names: Sequence[str], steps: Sequence[int]) -> Choice:
     """Choose the last candidate without measuring any.
 
-    :param names: names of the candidates, the start first.
+    :param names: names of the candidates, the base encoder first.
     :param steps: steps of the candidates.
     """
     last = len(names) - 1
@@ -190,7 +193,7 @@ def choose_last(names: Sequence[str], steps: Sequence[int]) -> Choice:
 
 
 def _unmeasured(names: Sequence[str], steps: Sequence[int], chosen: int, sentence: str, refused: str) -> Choice:
-    """Return a choice without criteria; `refused` is the verdict on all except the start and the chosen candidate."""
+    """Return a choice without criteria; `refused` is the verdict on all but the base encoder and the chosen candidate."""
     results = [
         CandidateResult(name, step, {}, {}, None, _verdict(place, chosen, refused))
         for place, (name, step) in enumerate(zip(names, steps, strict=True))
@@ -246,16 +249,16 @@ def _objection(ahead: Matrix, harmless: Collection[str]) -> str | None:
     shares = _by_criterion(ahead)
     below = [TITLES[name] for name, share in shares.items() if share <= CLEARLY_BELOW and name not in harmless]
     if below:
-        return f"clearly below the start on {_listed(below)}"
+        return f"clearly below the base encoder on {_listed(below)}"
     if (ahead >= CLEARLY_AHEAD).sum() < AHEAD_ON:
-        return "not clearly ahead of the start on two criteria"
+        return "not clearly ahead of the base encoder on two criteria"
     return None
 
 
 def _verdict(place: int, chosen: int, objection: str | None) -> str:
     if place == chosen:
         return "chosen"
-    return "the start" if place == 0 else objection or "admissible"
+    return "the base encoder" if place == 0 else objection or "admissible"
 
 
 def _chosen_sentence(
@@ -268,7 +271,7 @@ def _chosen_sentence(
     # Only the first share names the resamplings.
     shares[0] = f"in {shares[0]} of {bootstraps} resamplings"
     ahead = [f"{TITLES[criterion]} ({share})" for criterion, share in zip(clear, shares, strict=True)]
-    sentence = f"The {result.name} was chosen: it is clearly ahead of the start on {_listed(ahead)}"
+    sentence = f"The {result.name} was chosen: it is clearly ahead of the base encoder on {_listed(ahead)}"
     if unclear:
         sentence += f", and not clearly below it on {_listed(unclear)}"
     if below:
@@ -284,7 +287,7 @@ def _chosen_sentence(
 
 def _kept_sentence(others: Sequence[CandidateResult]) -> str:
     if not others:
-        return "The start was kept: there is no other candidate."
+        return "The base encoder was kept: there is no other candidate."
     ranked = sorted(others, key=lambda result: -(result.score or 0))
     reasons = [f"{result.name}: {result.verdict}" for result in ranked[:NAMED]]
     if len(ranked) > NAMED:
@@ -292,7 +295,7 @@ def _kept_sentence(others: Sequence[CandidateResult]) -> str:
     condition = "is clearly ahead of it on two of three criteria and clearly below it on none"
     if any(result.verdict.startswith("no gain") for result in others):
         condition = f"that is clearly ahead of it gains in {TITLES['cross_side']}"
-    return f"The start was kept: no candidate {condition} ({'; '.join(reasons)})."
+    return f"The base encoder was kept: no candidate {condition} ({'; '.join(reasons)})."
 
 
 def _by_criterion(figures: Matrix) -> dict[str, float]:

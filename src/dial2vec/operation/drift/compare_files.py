@@ -31,7 +31,7 @@ def compare_files(
     """Compare the dialogues of files with the train split of a corpus.
 
     :param transcripts: JSON Lines file, or a folder of them, as for `dial2vec embed`.
-    :param model: Name, folder or address for `load_encoder`; None means the starting encoder.
+    :param model: Name, folder or address for `load_encoder`; None means the base encoder.
     :param quarantine: List that gets the unusable records.
     :raises CorpusError: if the corpus has no splits yet, a file cannot be read, or no record can be used.
     :raises ModelError: if the model cannot be loaded.

@@ -2,7 +2,7 @@
 
 An encoder of sentences, such as MiniLM, has no head for masked words any more. A copy of it gets a new one, whose
 decoder is the copy's own table of tokens, and learns masked words on runs of neighbouring turns of the training split.
-The start stays as it is.
+The base encoder stays as it is.
 """
 
 from __future__ import annotations

@@ -38,15 +38,15 @@ ROUNDS = 2
 
 
 def plan(given: Given) -> Plan:
-    """Find each dialogue's neighbours by the start's vectors, fit the maps, and prepare training to the targets."""
+    """Find each dialogue's neighbours by the base encoder's vectors, fit the maps, and prepare the training."""
     encoder, settings = given.encoder, given.settings
     chosen = given.drawn(settings.train.neighbourhood, stream=0)
     if len(chosen) < LEAST_DIALOGUES:
         return Plan(
             None,
             settings.train,
-            note=f"The start was kept: learning from neighbours needs at least {LEAST_DIALOGUES} training dialogues "
-            f"with two speakers and sample.min_turns turns, and there are {len(chosen)}.",
+            note=f"The base encoder was kept: learning from neighbours needs at least {LEAST_DIALOGUES} training "
+            f"dialogues with two speakers and sample.min_turns turns, and there are {len(chosen)}.",
         )
     fitted = fit_maps(encoder, chosen, settings=settings.train, vectors=given.vectors)
     order = training_order(word_counts(chosen), passes=1, settings=settings.train, seed=settings.seed)
