@@ -136,7 +136,4 @@ def test_a_process_per_processor_embeds_many_parts_of_a_student_and_one_a_transf
         encoder = load.from_pretrained((student_folder, tiny_folder)[number])
         path = transcripts(tmp_path, n=50)
         assert embed_file(path, tmp_path / f"{number}", encoder=encoder, progress=False).dialogues == 50
-    # Processes of Windows inherit no pipes.
-    monkeypatch.setattr(sys, "platform", "win32")
-    embed_file(path, tmp_path / "win", encoder=StudentEncoder.from_pretrained(student_folder), progress=False)
     assert counts == [2]

@@ -237,8 +237,8 @@ def test_too_few_dialogues_keep_the_start():
     found = choose_label_free(few, bootstraps=5, seed=0)
     assert found.chosen == 0
     assert found.sentence == (
-        "The base encoder was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there "
-        "are 12. Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
+        "The base encoder was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and "
+        "there are 12. Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
     )
     assert [(result.verdict, result.score, result.criteria) for result in found.results] == [
         ("chosen", None, {}),

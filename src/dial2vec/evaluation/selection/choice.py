@@ -193,7 +193,7 @@ def choose_last(names: Sequence[str], steps: Sequence[int]) -> Choice:
 
 
 def _unmeasured(names: Sequence[str], steps: Sequence[int], chosen: int, sentence: str, refused: str) -> Choice:
-    """Return a choice without criteria; `refused` is the verdict on all but the base encoder and the chosen candidate."""
+    """Return a choice without criteria; `refused` is the verdict on all but the base encoder and the chosen one."""
     results = [
         CandidateResult(name, step, {}, {}, None, _verdict(place, chosen, refused))
         for place, (name, step) in enumerate(zip(names, steps, strict=True))
