@@ -16,12 +16,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # The library with the version that had the part; the part; what is used of it; the file that uses it.
 PARTS = [
-    ("torch 2.13.0", "torch:_softmax_backward_data", "", "cpu_attention.py"),
+    ("torch 2.13.0", "torch:_softmax_backward_data", "", "attention.py"),
     ("torch 2.13.0", "torch:ops.mkldnn", "_reorder_linear_weight _linear_pointwise", "packed.py"),
     ("torch 2.13.0", "torch:ops.mkldnn._linear_pointwise", "binary", "packed.py"),
     ("torch 2.13.0", "torch:Tensor", "_version", "packed.py"),
-    ("transformers 5.23.0", "transformers.integrations.sdpa_attention:sdpa_attention_forward", "", "cpu_attention.py"),
-    ("transformers 5.23.0", "transformers.masking_utils:sdpa_mask", "", "cpu_attention.py"),
+    ("transformers 5.23.0", "transformers.integrations.sdpa_attention:sdpa_attention_forward", "", "attention.py"),
+    ("transformers 5.23.0", "transformers.masking_utils:sdpa_mask", "", "attention.py"),
     ("mlflow 3.17.2", "mlflow.store.tracking.sqlalchemy_store:SqlAlchemyStore", "", "store.py"),
     ("mlflow 3.17.2", "mlflow.server.fastapi_app:app", "", "mlflow_app.py"),
     ("dvc 3.67.1", "dvc.dvcfile:Lockfile", "SCHEMA", "dvc_records.py"),
@@ -57,6 +57,6 @@ def test_mlflow_keeps_absolute_paths_in_the_columns_that_a_moved_project_correct
     from dial2vec.registry.store import ABSOLUTE_PATHS, database_path
 
     with contextlib.closing(sqlite3.connect(database_path(empty_store))) as connection:
-        for table, column in ABSOLUTE_PATHS.items():
+        for table, column in ABSOLUTE_PATHS:
             columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
             assert column in columns, f"mlflow {version('mlflow')}: {table} has no {column}, which 3.17.2 had"

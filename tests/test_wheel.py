@@ -24,7 +24,7 @@ def wheel(tmp_path_factory):
     if subprocess.run([*PIP, "--version"], capture_output=True, check=False).returncode:
         pytest.skip("pip is not installed here")
     source = tmp_path_factory.mktemp("source")
-    template = (ROOT / "src" / "dial2vec" / "pipeline" / "template.txt").read_text().split()
+    template = (ROOT / "src" / "dial2vec" / "project" / "template.txt").read_text().split()
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", *template):
         (source / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, source / name)
@@ -35,9 +35,9 @@ def wheel(tmp_path_factory):
     return path
 
 
-def test_the_wheel_holds_every_file_of_the_package(wheel):
-    files = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "dial2vec").rglob("*")}
-    files = {name for name in files if (ROOT / "src" / name).is_file() and "__pycache__" not in name}
+def test_the_wheel_holds_every_file_of_the_packages(wheel):
+    files = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*") if path.is_file()}
+    files = {name for name in files if "__pycache__" not in name and ".egg-info" not in name}
     assert {Path(name).suffix for name in files} >= {".py", ".html", ".css", ".js", ".json"}
     assert files - set(zipfile.ZipFile(wheel).namelist()) == set()
 
