@@ -17,7 +17,9 @@ SPLITS = ("train", "dev", "test")
 @click.command(epilog=examples("dial2vec papers tables --corpus sgd --system start --system default --seed 1"))
 @click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="A corpus; default: all of params.yaml.")
 @click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
-@click.option("--encoder", "encoders", metavar="ENCODER", multiple=True, help="A start; default: that of params.yaml.")
+@click.option(
+    "--encoder", "encoders", metavar="ENCODER", multiple=True, help="Base encoder; default: that of params.yaml."
+)
 @click.option(
     "--ablation", "ablations", metavar="SETTING", multiple=True, help="Setting to change in a recipe, or all."
 )

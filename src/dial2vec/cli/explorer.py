@@ -1,4 +1,4 @@
-"""Commands that make a page: the map of a collection, the collection on one sheet, and what made a vector."""
+"""Commands that make a page: the map of a collection, its one-page report, and what made a vector."""
 
 from __future__ import annotations
 
@@ -122,10 +122,10 @@ def report(
     until: str | None,
     where: tuple[str, ...],
 ) -> None:
-    """Write a collection on one sheet, for a meeting.
+    """Write the one-page report of a collection.
 
     What the dialogues are about, areas with their topics, what changed, and typical dialogues. The page is one file
-    without scripts, and prints on one sheet. Groups are made first if FOLDER has none, or if dialogues were added.
+    without scripts, and prints on one page. Groups are made first if FOLDER has none, or if dialogues were added.
     """
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise Dial2vecError(f"{output} does not end in .html; expected an .html file. Rename it.")
@@ -142,7 +142,7 @@ def report(
         )
     click.echo(f"{path}: {summary.dialogues:,} dialogues in {summary.areas} areas and {summary.topics} topics")
     if sheet is not None:
-        click.echo(f"{sheet}: the same on one sheet of {paper}")
+        click.echo(f"{sheet}: the same on one page of {paper}")
     click.echo("Both quote dialogues" if sheet else "It quotes dialogues", nl=False)
     click.echo(
         ": give them only to people who may read them." if sheet else ": give it only to people who may read them."

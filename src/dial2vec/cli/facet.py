@@ -45,7 +45,7 @@ SHOWN, MIN_TEXT = 2, 40
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def facet(folder: Path, name: str, answers: tuple[str, ...], known: tuple[str, ...], as_json: bool) -> None:
-    """Put every dialogue to one of your descriptions.
+    """Assign each dialogue to one of your labels.
 
     Each dialogue gets the answer that its turns are nearest to, the turn that says so and a probability, or "none".
     Writes NAME.parquet, NAME.csv and NAME.json into FOLDER/facets.

@@ -39,7 +39,7 @@ def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="File to import into, in any folder.")
 @click.option("--recipe", metavar="NAME|FILE", help="Recipe to read by; 'none' guesses; default: the one that fits.")
 @click.option(
-    "--known", is_flag=True, is_eager=True, expose_value=False, callback=_list_known, help="List the known exports."
+    "--known", is_flag=True, is_eager=True, expose_value=False, callback=_list_known, help="List the supported exports."
 )
 @click.option(
     "--format", "file_format", type=click.Choice(list(FORMATS)), help="Default: guessed from name and content."

@@ -1,4 +1,4 @@
-"""Commands on a project, its pipeline and its models: make it, run it, see it, and retrain every night."""
+"""Commands on a project, its pipeline and its models: make it, run it, see it, and retrain on a schedule."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
 )
 @click.option("--now", is_flag=True, help="Retrain now as well as at the scheduled time.")
 def schedule(port: int, now: bool) -> None:
-    """Retrain every night; Ctrl-C ends it.
+    """Retrain on a schedule; Ctrl-C ends it.
 
     The time is `schedule.cron` in operation.yaml. Starts Prefect's server and a worker, and restarts them if they end.
     If PREFECT_API_URL names a server, that server is used.

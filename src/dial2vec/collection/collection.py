@@ -122,7 +122,7 @@ class Collection(CollectionFolder):
         return segments_table(self)
 
     def facet(self, name: str, values: Mapping[str, str]) -> pd.DataFrame:
-        """Put every dialogue to the nearest of a few descriptions, or to none, and write the answers.
+        """Assign each dialogue to the nearest of a few descriptions, or to none, and write the answers.
 
         The errors are those of `dial2vec.collection.facets.facet`, which also takes examples.
 

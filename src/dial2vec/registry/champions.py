@@ -218,7 +218,7 @@ def _carry_out(
     kind: Literal["promoted", "refused"] = "promoted" if verdict.promoted else "refused"
     after = str(candidate.version) if verdict.promoted else champion
     decision = Decision(kind, str(candidate.version), champion, after, outcome, time.time())
-    # The same refusal every night would fill the page. A promotion always moves the alias.
+    # The same refusal by every scheduled run would fill the page. A promotion always moves the alias.
     if verdict.promoted or candidate.tags.get("promotion_key") != verdict_key(decision):
         text, metrics = verdict_text(contenders, verdict), _metrics(contenders, verdict)
         record(client, experiment_id, corpus, decision, text=text, metrics=metrics)

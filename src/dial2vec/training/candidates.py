@@ -32,7 +32,7 @@ class Candidate:
     :param weights: File of the weights that training changed; None if it changed none.
     :param head: File of the head; None for no head.
     :param base: File of weights to load before those of `weights`; None if there are none.
-    :param added: Tokens that the start lacks.
+    :param added: Tokens that the base encoder lacks.
     :param reading: Way of reading dialogues; None is the base encoder's.
     :param codes: Number of its codes, if it is a Poly-encoder; else 0.
     """
@@ -73,7 +73,7 @@ def write_candidates(
     :param checkpoints: Folder with the `weights-<step>.safetensors` of the run.
     :param head: Head on the encoder during training; None for no head.
     :param maps: Heads fitted on the vectors of a step, by step and name, the most cautious first; step 0 is the base.
-    :param base: File with the weights that the run started from; None if it started from the start.
+    :param base: File with the weights that the run started from; None if it started from the base encoder.
     :param added: Tokens that the encoder got before training.
     :param reading: Way in which the checkpoints read dialogues; None is the base encoder's.
     :param codes: Number of codes that training gave the encoder.
@@ -124,7 +124,7 @@ def read_candidates(folder: Path) -> list[Candidate]:
 def apply_candidate(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> DialogueEncoder:
     """Turn a freshly loaded start into one of its candidates, and return it.
 
-    A head that the start was saved with is removed if the candidate's weights were trained without one.
+    A head that the base encoder was saved with is removed if the candidate's weights were trained without one.
 
     :raises ArtifactError: if the weights of the candidate are missing, damaged or do not fit the encoder.
     :raises ModelError: if its head is missing or damaged, or the encoder cannot read dialogues in its way.

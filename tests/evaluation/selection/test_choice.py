@@ -260,7 +260,7 @@ def test_candidates_of_different_dialogues_are_refused():
 def test_the_highest_figure_is_chosen_of_equals_the_earlier():
     found = choose_by_scores(["start", "map", "late"], [0, 1, 2], [65.4, 72.1, 72.1], title="dev purity")
     assert found.chosen == 1
-    assert found.sentence == "The map was chosen: it has the highest dev purity, 72.10, and the start 65.40."
+    assert found.sentence == "The map was chosen: it has the highest dev purity, 72.10, and the base encoder 65.40."
     assert [result.verdict for result in found.results] == ["the base encoder", "chosen", "not the highest dev purity"]
 
 

@@ -197,7 +197,7 @@ def _split_again(old: ClusterState, new: ClusterState, seen: int, ids: list[int]
 def _onto(before: Stored, collection: CollectionFolder) -> Undescribed:
     """Keep the clusters, and add one for each group of new dialogues that is far from all centres.
 
-    All dialogues since the last clustering from scratch count as new. So a topic that grows by a few a night is found.
+    All dialogues since the last clustering from scratch count as new. So a topic that grows by a few each day is found.
     """
     clusters, old = before.base, before.base_state
     units, n_old, next_id = collection.vectors, len(old.centres), before.clusters.next_id

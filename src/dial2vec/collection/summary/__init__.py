@@ -1,4 +1,4 @@
-"""A collection on one sheet, for a meeting: areas and topics, what changed, and typical dialogues."""
+"""The one-page report of a collection: areas and topics, what changed, and typical dialogues."""
 
 from dial2vec.collection.summary.summary import Scope, Summary
 from dial2vec.collection.summary.summary_page import write_summary

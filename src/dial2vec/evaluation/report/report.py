@@ -175,7 +175,7 @@ def _similarity(report: Report) -> list[dict[str, str]]:
 
 
 def _confusions(report: Report) -> list[tuple[str, Confusion]]:
-    """Return the confusions, the trained model first and the start last; empty without labels."""
+    """Return the confusions, the trained model first and the base encoder last; empty without labels."""
     if not report.labels:
         return []
     vectors = sorted(report.vectors.items(), key=lambda item: item[0], reverse=True)

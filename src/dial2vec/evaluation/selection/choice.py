@@ -174,7 +174,7 @@ def choose_by_scores(
         )
     chosen = known.index(best)
     if chosen:
-        start = "" if known[0] == -math.inf else f", and the start {known[0]:.2f}"
+        start = "" if known[0] == -math.inf else f", and the base encoder {known[0]:.2f}"
         sentence = f"The {names[chosen]} was chosen: it has the highest {title}, {best:.2f}{start}."
     else:
         sentence = f"The base encoder was kept: no candidate has a higher {title} than its {best:.2f}."

@@ -136,7 +136,7 @@ class _Box:
         if reason:
             return Arrival(self.corpus, path.name, reason)
         try:
-            # A night's log may be on the server of a team.
+            # A scheduled run's log may be on the server of a team.
             settings = ImportSettings(masks=Masks() if self.redact else None, texts=False)
             result = import_export(self.root, path, corpus=self.corpus, settings=settings, say=self.say)
         except VersioningError:

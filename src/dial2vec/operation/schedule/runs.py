@@ -1,4 +1,4 @@
-"""Flow runs: locks of living ones, killed ones, nights without a verdict, and old runs on Prefect's page."""
+"""Flow runs: locks of living ones, killed ones, scheduled runs without a verdict, and old runs on Prefect's page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dial2vec.operation.schedule.notify import notify
 # Prefect's worker gives the id of the run in this variable.
 STARTED_BY_WORKER = "PREFECT__FLOW_RUN_ID"
 DEAD = "The process was killed, or its machine went down; the next run starts again."
-# A night that begins this late is not missed: clocks change by an hour, and a worker takes a moment.
+# A run that begins this late is not missed: clocks change by an hour, and a worker takes a moment.
 GRACE_SECONDS = 70 * 60
 # Prefect answers with at most 200 runs at once.
 AT_ONCE = 200
@@ -159,7 +159,7 @@ def mark_dead(root: Path, client: Any, *, strangers: bool = False) -> list[str]:
 
 
 def tell(root: Path, schedule: Schedule, sentence: str) -> str:
-    """Send a notice of a night without a verdict, and return why that failed, "" if it did not.
+    """Send a notice of a scheduled run without a verdict, and return why that failed, "" if it did not.
 
     The notice has the form of a verdict with this failure.
 

@@ -72,7 +72,7 @@ def plan(given: Given) -> Plan:
         order,
         options=options,
     )
-    # The loss takes whole vectors: a head that the start was saved with stays on the encoder during training.
+    # The loss takes whole vectors: a head that the base encoder was saved with stays on the encoder during training.
     return Plan(data, train, encoder.head, names=Names.of_block("intent_augmentation"))
 
 

@@ -200,7 +200,7 @@ def neighbour_loss(vectors: Tensor, targets: Tensor) -> Tensor:
     In plain words: dialogues that are already near each other belong together a little more than the encoder says.
     Nothing is pushed away, so dialogues of one topic are never driven apart for being different dialogues.
 
-    Requirements: a start whose nearest neighbours mostly share a topic; a few hundred dialogues.
+    Requirements: a base encoder whose nearest neighbours mostly share a topic; a few hundred dialogues.
     Inputs: dialogues with targets from `neighbour_targets`; no negatives.
     Relations: `fit_map` reaches the same targets by a matrix, in seconds; training the encoder goes further, because
     the encoder also learns which words of a dialogue matter. `dial2vec_loss` tells a dialogue from copies with one
