@@ -93,6 +93,10 @@ def judge(
     return Verdict(not reasons, reasons, {who: by_metric for who, by_metric in gained.items() if by_metric}, ground)
 
 
+def _called(who: str) -> str:
+    return "base encoder" if who == "start" else who
+
+
 def already_champion(version: str) -> str:
     """Return the reason not to promote a champion."""
     return f"version {version} is the champion already"
@@ -144,13 +148,15 @@ def _doubt(metric: str, who: str, gained: Mapping[str, Gain], margins: Promote) 
         return None
     confidence = f"{100 * margins.confidence:g} % confidence"
     if metric not in gained:
-        return f"{metric} on dev cannot be compared with the {who}'s at {confidence}: the dialogues are not here"
+        return (
+            f"{metric} on dev cannot be compared with the {_called(who)}'s at {confidence}: the dialogues are not here"
+        )
     gain = gained[metric]
     if gain.low > 0:
         return None
     return (
-        f"{metric} on dev is {gain.points:.2f} above the {who}'s, which may be chance: with {confidence} the gain lies "
-        f"between {gain.low:+.2f} and {gain.high:+.2f}; needed above 0"
+        f"{metric} on dev is {gain.points:.2f} above the {_called(who)}'s, which may be chance: with {confidence} "
+        f"the gain lies between {gain.low:+.2f} and {gain.high:+.2f}; needed above 0"
     )
 
 
@@ -161,8 +167,8 @@ def _gain(figure: float, rival: float) -> float:
 
 def _without_figures(who: str, contender: Contender) -> str:
     return (
-        f"the {who} (version {contender.version}) has no figures on dev, and without them nothing is promoted: "
-        f"{NOTHING_TO_SCORE}"
+        f"the {_called(who)} (version {contender.version}) has no figures on dev, and without them nothing is "
+        f"promoted: {NOTHING_TO_SCORE}"
     )
 
 
@@ -172,13 +178,13 @@ def _shortfall(metric: str, candidate: Contender, rival: Contender, who: str, ma
     for name, contender in (("candidate", candidate), (who, rival)):
         figure = (contender.scores or {}).get(metric, math.nan)
         if math.isnan(figure):
-            return f"{metric} on dev is missing for the {name} (version {contender.version})"
+            return f"{metric} on dev is missing for the {_called(name)} (version {contender.version})"
         figures.append(figure)
     ours, theirs = figures
     gain = _gain(ours, theirs)
     if gain >= margin:
         return None
     side = "below" if gain < 0 else "above"
-    apart = f"is {abs(gain):.2f} {side} the {who}'s {theirs:.2f}" if gain else f"equals the {who}'s"
+    apart = f"is {abs(gain):.2f} {side} the {_called(who)}'s {theirs:.2f}" if gain else f"equals the {_called(who)}'s"
     way = f", more than is left to 100: lower promote.min_{metric}_gain" if theirs + margin > 100 else ""
     return f"{metric} {ours:.2f} on dev {apart}; needed {margin:+.2f}{way}"
