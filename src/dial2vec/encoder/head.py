@@ -16,7 +16,7 @@ from dial2vec.errors import ModelError
 class Head(nn.Module):
     """Maps pooled vectors x to `unit(unit(unit(x) - mean) W)`, unit(v) being v / |v|.
 
-    The mean is common to all dialogues of the corpus; W is fitted by `objectives.neighbours.fit_map`.
+    The mean is common to all dialogues of the corpus; W is fitted by `maps.fit_map`.
 
     :param mean: [d] float32.
     :param weight: [d, d] float32.

@@ -14,11 +14,11 @@ from tokenizers import Tokenizer
 
 from conversations.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.maps import neighbour_targets, neighbourhood_size
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.training.distillation.bags import Bags
 from dial2vec.training.distillation.learning_table import LearningTable, first_weights
 from dial2vec.training.distillation.teachers import Teacher
-from dial2vec.training.methods.neighbours import neighbour_targets, neighbourhood_size
 
 Targets = Literal["neighbours", "vectors"]
 
