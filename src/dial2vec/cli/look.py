@@ -11,7 +11,7 @@ import click
 from dial2vec.cli.explorer import PORT, show
 from dial2vec.cli.group import examples
 from dial2vec.cli.importing import import_, masks_of, options_of
-from dial2vec.cli.options import UNTRAINED, model_option
+from dial2vec.cli.options import NO_ADAPT, UNTRAINED, model_option
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
 
@@ -27,6 +27,7 @@ WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain"
 )
 @click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the map to this file instead.")
 @model_option(default=UNTRAINED, show_default=True)
+@NO_ADAPT
 @PORT
 def look(
     source: Path | None,
@@ -35,6 +36,7 @@ def look(
     static: Path | None,
     model: str,
     port: int,
+    no_adapt: bool,
     **reading: Any,
 ) -> None:
     """See an export as a map, in one step and any folder.
@@ -54,7 +56,9 @@ def look(
     source = source or write_sample(Path("sample.jsonl"))
     options, masks = options_of(reading), masks_of(reading)
     folder = output or Path(f"{stem(source)}.look")
-    collection = look_into(folder, source, LookReading(model, options, masks, reading["merge_turns"]), say=click.echo)
+    collection = look_into(
+        folder, source, LookReading(model, options, masks, reading["merge_turns"], not no_adapt), say=click.echo
+    )
     click.echo(f"{folder}: {len(collection)} dialogues")
     clusters = clusters_of(collection)
     for group in sorted(clusters.clusters, key=lambda group: -group.size) if clusters else ():

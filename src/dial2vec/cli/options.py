@@ -25,6 +25,11 @@ SMALL_CHAMPION = re.compile(r"models:/dial2vec-(.+)-small@champion")
 KINDS = "Folder, registry address, Hugging Face name, or small (the corpus's small model)."
 
 
+NO_ADAPT = click.option(
+    "--no-adapt", is_flag=True, help="Leave the vectors as they are; else groups and map use adapted ones."
+)
+
+
 def model_option(help: str = KINDS, **options: Any) -> Callable[[Any], Any]:
     """Return the option --model of a command. Other arguments: `click.option`."""
     return click.option("--model", help=help, callback=or_small, **options)

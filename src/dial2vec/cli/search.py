@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dial2vec.cli.group import examples
-from dial2vec.cli.options import UNTRAINED, filter_options, model_option, worker_options
+from dial2vec.cli.options import NO_ADAPT, UNTRAINED, filter_options, model_option, worker_options
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -35,9 +35,16 @@ DIALOGUE_FILES, WORD = (".json", ".jsonl", ".gz"), re.compile(r"\S{1,200}")
 @model_option("Encoder, such as small; default: the collection's own, for a new collection all-MiniLM-L6-v2.")
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
 @click.option("--approximate", is_flag=True, help="Make an approximate index below 100,000 dialogues too.")
+@NO_ADAPT
 @worker_options
 def index(
-    transcripts: Path, output: Path, model: str | None, batch_size: int, approximate: bool, workers: RayWorkers | None
+    transcripts: Path,
+    output: Path,
+    model: str | None,
+    batch_size: int,
+    approximate: bool,
+    no_adapt: bool,
+    workers: RayWorkers | None,
 ) -> None:
     """Make a collection to search, cluster and explore, or add to one.
 
@@ -55,13 +62,15 @@ def index(
     own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
     with waiting("loading the encoder"):
         encoder = load_encoder(model or own)
-    done = add(output, transcripts, encoder=encoder, batch_size=batch_size, workers=workers)
+    done = add(output, transcripts, encoder=encoder, batch_size=batch_size, adapted=not no_adapt, workers=workers)
     collection = CollectionFolder(output)
     dates = collection.rows["date"]
     click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.existing} already there")
     click.echo(f"{len(dates) - dates.null_count} of them have a date")
     if model is None and own == UNTRAINED:
         click.echo(f"Their vectors come from {UNTRAINED}, which was not trained on them; --model names another")
+    if done.adapted:
+        click.echo(done.adapted)
     if done.quarantine:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
     _update(collection, approximate)

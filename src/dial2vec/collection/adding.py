@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
 from conversations.files import atomic_path
 from conversations.words import words
+from dial2vec.collection.adapting.fitting import adapt
 from dial2vec.collection.collection_folder import (
     MANIFEST,
     ROWS,
@@ -48,12 +49,14 @@ class Added:
     :param existing: number of dialogues that were in the collection already, word for word.
     :param quarantine: number of records that cannot be used.
     :param quarantine_file: list of these records with reasons; None if there are none.
+    :param adapted: sentence on the adaptation of the vectors; empty if none was asked for.
     """
 
     dialogues: int
     existing: int
     quarantine: int
     quarantine_file: Path | None
+    adapted: str = ""
 
 
 def add(
@@ -64,6 +67,7 @@ def add(
     batch_size: int = 32,
     progress: bool = True,
     turns: bool = True,
+    adapted: bool = True,
     workers: RayWorkers | None = None,
 ) -> Added:
     """Add dialogues to the collection in a folder, or make a collection; atomic, in bounded memory.
@@ -75,6 +79,7 @@ def add(
     :param encoder: encoder of the collection.
     :param turns: also make vectors of all turns and an index of their words, so that single moments are found
         (`dial2vec.collection.search.moments`); of dialogues that are there already, too.
+    :param adapted: also fit a map to the dialogues, for groups and the map (`dial2vec.collection.adapting`).
     :param workers: workers of a Ray cluster that make the vectors and the index of words, and see the folder at the
         same path; None uses the processors of this machine.
     :raises CorpusError: if a file cannot be read, or no record can be used.
@@ -100,11 +105,14 @@ def add(
         if quarantine:
             write_quarantine(reasons, quarantine)
         shutil.rmtree(work, ignore_errors=True)
+        collection = CollectionFolder(folder)
+        adaptation = adapt(collection, encoder) if adapted and len(collection) else None
         if turns:
-            update_moments(CollectionFolder(folder), encoder, batch_size=batch_size, progress=progress, workers=workers)
+            update_moments(collection, encoder, batch_size=batch_size, progress=progress, workers=workers)
     if not n_new and not n_existing:
         raise CorpusError(f"nothing in {transcripts} can be used: {quarantine[0] if quarantine else 'it is empty'}.")
-    return Added(n_new, n_existing, len(quarantine), reasons if quarantine else None)
+    sentence = "" if adaptation is None else adaptation.sentence
+    return Added(n_new, n_existing, len(quarantine), reasons if quarantine else None, sentence)
 
 
 def _unused_file(folder: Path) -> Path:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue, dialogue_from_record
 from conversations.files import write_errors, write_json
+from dial2vec.collection.adapting.adaptation import Adaptation, read_adaptation
 from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed, with_fact
 from dial2vec.errors import ArtifactError, CorpusError, did_you_mean
 
@@ -142,6 +143,18 @@ class CollectionFolder:
         if not len(self):
             return np.zeros(shape, dtype=np.float32)
         return np.memmap(self._whole("vectors.f32", shape[0] * shape[1] * 4), dtype=np.float32, mode="r", shape=shape)
+
+    @cached_property
+    def adaptation(self) -> Adaptation | None:
+        """Adaptation of the vectors to the dialogues; None if `dial2vec index` was told to leave it out."""
+        return read_adaptation(self.folder)
+
+    @cached_property
+    def adapted(self) -> NDArray[np.float32]:
+        """Vectors that are grouped and drawn, like `vectors`: the adapted ones, if there is an adaptation."""
+        if self.adaptation is None or self.adaptation.weight is None:
+            return self.vectors
+        return self.adaptation.vectors(self.folder, self.vectors)
 
     @cached_property
     def rows(self) -> pa.Table:

@@ -63,7 +63,8 @@ def _make_again(collection: CollectionFolder, rows: Sequence[int], folder: Path)
     kept = folder.with_name(f"{folder.name}.jsonl")
     try:
         write_dialogues(kept, collection.dialogues(rows))
-        add(folder, kept, encoder=load_encoder(collection.model), progress=False)
+        adapted = collection.adaptation is not None
+        add(folder, kept, encoder=load_encoder(collection.model), adapted=adapted, progress=False)
     finally:
         kept.unlink(missing_ok=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -45,12 +45,14 @@ class LookReading:
     :param options: Overrides for the guesses about the export.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
+    :param adapted: True if the vectors are adapted to the dialogues.
     """
 
     model: str
     options: Options = field(default_factory=Options)
     masks: Masks | None = None
     merge_turns: bool = False
+    adapted: bool = True
 
 
 def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable[[str], object]) -> CollectionFolder:
@@ -90,7 +92,9 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
         with waiting("loading the encoder"):
             encoder = load_encoder(reading.model)
         _keep_if_same(folder, transcripts, encoder.fingerprint(), say)
-        added = add(folder, transcripts, encoder=encoder)
+        added = add(folder, transcripts, encoder=encoder, adapted=reading.adapted)
+        if added.adapted:
+            say(added.adapted)
         if (notes := folder / KEPT / notes_file(folder).name).exists():
             notes.replace(notes_file(folder))
         if added.quarantine:
@@ -119,7 +123,7 @@ def _state(source: Path, reading: LookReading) -> list[str]:
 
 def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[str], object]) -> Path:
     """Return a file of dialogues: the source itself, or what its import writes."""
-    if reading == LookReading(reading.model) and holds_dialogues(source):
+    if replace(reading, adapted=True) == LookReading(reading.model) and holds_dialogues(source):
         return source
     export = read_export(source, reading.options)
     file = work / f"{stem(source)}.jsonl"

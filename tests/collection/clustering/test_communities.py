@@ -8,8 +8,9 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
 
 from dial2vec.collection.clustering import communities as module
-from dial2vec.collection.clustering.communities import centres_of_groups, communities, divide, neighbour_graph
+from dial2vec.collection.clustering.communities import communities, divide, neighbour_graph
 from dial2vec.collection.clustering.levels import areas_of, assign_fine, divide_topics
+from dial2vec.collection.clustering.partition import centres_of_groups
 from dial2vec.encoder.nearest import nearest_others, unit_rows
 
 

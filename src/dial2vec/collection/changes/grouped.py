@@ -60,7 +60,7 @@ def read_groups(collection: CollectionFolder) -> Grouped:
     :raises ArtifactError: if the collection has no clusters, or damaged ones.
     """
     clusters, state = _clusters_of(collection)
-    nearest = assign(collection.vectors, state.centres, known=state.groups)
+    nearest = assign(collection.adapted, state.centres, known=state.groups)
     return Grouped(clusters, nearest.groups, nearest.similarity)
 
 
@@ -85,14 +85,14 @@ def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None 
         )
     settled, centres, known = clusters.settled, state.centres, state.groups
     together = other is None and settled == len(collection)
-    nearest = assign(collection.vectors, centres, known=known if together else None)
+    nearest = assign(collection.adapted, centres, known=known if together else None)
     similarity = nearest.similarity.copy()
     similarity[:settled] = _without_itself(
-        collection.vectors[:settled], centres, known[:settled], nearest.groups[:settled], nearest.similarity[:settled]
+        collection.adapted[:settled], centres, known[:settled], nearest.groups[:settled], nearest.similarity[:settled]
     )
     if other is None:
         return Grouped(clusters, nearest.groups, similarity)
-    more = assign(other.vectors, centres)
+    more = assign(collection.adaptation(other.vectors) if collection.adaptation else other.vectors, centres)
     groups = np.concatenate([nearest.groups, more.groups])
     return Grouped(clusters, groups, np.concatenate([similarity, more.similarity]))
 

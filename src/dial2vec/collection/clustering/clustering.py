@@ -18,13 +18,20 @@ from dial2vec.collection.clustering.clusters import (
     read_stored,
     swap_clusters,
 )
-from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
 from dial2vec.collection.clustering.decided import decided_clusters, pinned_rows, write_decided
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.describing import Undescribed, describe_clusters
-from dial2vec.collection.clustering.levels import TENTHS, areas_of, assign_fine, divide_topics
-from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of, dense_centres
+from dial2vec.collection.clustering.levels import TENTHS, areas_of_topics, assign_fine, divide_topics
+from dial2vec.collection.clustering.partition import (
+    Groups,
+    Vectors,
+    assign,
+    centres_of,
+    centres_of_groups,
+    dense_centres,
+)
 from dial2vec.collection.clustering.stability import HALVES, LEAST, SAMPLE, match_groups
+from dial2vec.collection.clustering.tree import find_levels
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
@@ -44,13 +51,13 @@ def cluster(
 ) -> Clusters:
     """Cluster a collection, write the clusters into its folder, and return them.
 
-    Clusters are communities of the neighbour graph, whose number comes from the dialogues, or k groups by k-means.
+    Clusters are cuts of Ward's tree, whose number comes from the dialogues, or k groups by k-means.
     Existing clusters keep their dialogues and centres, and new dialogues are assigned to them. A group of new dialogues
     that is far from all clusters becomes a cluster, and `news` reports a cluster that splits. With `from_scratch` or
     `k`, all dialogues are clustered from scratch; a cluster gets the id of the old one that shares most dialogues with
     it. `restore_clusters` brings the clusters before back.
 
-    :param k: number of clusters, by k-means; None finds communities.
+    :param k: number of clusters, by k-means; None chooses it.
     :param done: called with 1 after each of at most `clustering_steps()` steps.
     :raises CorpusError: if there are fewer dialogues than clusters, or too many clusters to measure their stability.
     :raises ArtifactError: if existing clusters are damaged and `from_scratch` is False.
@@ -92,7 +99,7 @@ def restore_clusters(collection: CollectionFolder) -> Clusters:
 
 def clustering_steps() -> int:
     """Return the largest number of times that `cluster` calls `done`."""
-    return steps() + TENTHS + HALVES
+    return 1 + TENTHS + HALVES
 
 
 def _check_sizes(collection: CollectionFolder, k: int | None) -> None:
@@ -123,9 +130,11 @@ def _from_scratch(
     pins: Mapping[int, NDArray[np.int64]],
 ) -> Undescribed:
     """Cluster all dialogues; pinned clusters come last and have their ids, the others are numbered."""
-    units = collection.vectors
+    units, plain = collection.adapted, collection.vectors
+    levels = find_levels(units, plain, seed=seed)
+    done(1)
     if k is None:
-        groups = communities(units, seed=seed, done=done)
+        groups = levels.topics
         centres = centres_of_groups(units, groups)
     else:
         centres = centres_of(units, k, seed=seed)
@@ -136,11 +145,12 @@ def _from_scratch(
     if pins:
         groups = keep_together(groups, list(pins.values()))
         centres = centres_of_groups(units, groups)
-    fine_centres, parents = divide_topics(units, groups, len(centres), seed=seed, done=done)
+    fine_centres, parents = divide_topics(units, plain, groups, len(centres), seed=seed, done=done)
     fine = assign_fine(units, groups, fine_centres, parents)
     state = ClusterState(centres, groups, fine_centres, parents, fine, none_split_off(len(parents)))
-    by, ids = "communities" if k is None else "k", [*range(len(centres) - len(pins)), *pins]
-    return Undescribed(state, areas_of(centres), ids, by, len(units), len(ids), [], {})
+    by, ids = "tree" if k is None else "k", [*range(len(centres) - len(pins)), *pins]
+    areas = areas_of_topics(groups, levels.areas, len(centres))
+    return Undescribed(state, areas, ids, by, len(units), len(ids), [], {})
 
 
 def keep_together(groups: Groups, pins: Sequence[NDArray[np.int64]]) -> Groups:
@@ -200,7 +210,7 @@ def _onto(before: Stored, collection: CollectionFolder) -> Undescribed:
     All dialogues since the last clustering from scratch count as new. So a topic that grows by a few each day is found.
     """
     clusters, old = before.base, before.base_state
-    units, n_old, next_id = collection.vectors, len(old.centres), before.clusters.next_id
+    units, n_old, next_id = collection.adapted, len(old.centres), before.clusters.next_id
     added = _appeared(clusters, old.centres, np.asarray(units[clusters.settled :]))
     ids = [cluster.id for cluster in clusters.clusters] + [next_id + at for at in range(len(added))]
     centres = np.concatenate([old.centres, *(centre[None] for centre, _ in added)])

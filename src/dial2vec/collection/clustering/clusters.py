@@ -7,7 +7,7 @@ It also holds the clusters before, which `dial2vec cluster --undo` brings back.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from conversations.files import atomic_path, read_json, write_json
 from dial2vec.collection.clustering.levels import Area, FineTopic
-from dial2vec.collection.clustering.partition import Groups, Vectors, assign
+from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of_groups
 from dial2vec.collection.collection_folder import CollectionFolder, readable
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.data.metadata import typed_columns
@@ -29,6 +29,8 @@ FORMAT = 3
 NOT_FIELDS = ("format", "state", "previous", "base")
 # Arrays of a state in its file, beside `assignment`, the id of the cluster of each dialogue.
 ARRAYS = ("centres", "fine_centres", "fine_parents", "fine", "split_off")
+# Share of a cluster's own dialogues that counts as far from its centre.
+FAR_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Clusters:
     """All clusters of a collection.
 
     :param fingerprint: fingerprint of the collection's encoder.
-    :param by: "communities" or "k".
+    :param by: "tree", "k", or "communities" in collections of earlier versions.
     :param seed: random seed.
     :param agreement: mean adjusted Rand index with the clusters of halves, at most 1.
     :param seen: number of assigned dialogues, the first ones of the collection.
@@ -79,6 +81,7 @@ class Clusters:
     :param areas: groups of clusters.
     :param fine: parts of clusters.
     :param lineage: name of the first clustering, after which ids went on.
+    :param adapted: name of the adaptation of the vectors that the centres belong to; empty for plain vectors.
     """
 
     fingerprint: str
@@ -93,6 +96,7 @@ class Clusters:
     areas: tuple[Area, ...] = ()
     fine: tuple[FineTopic, ...] = ()
     lineage: str = ""
+    adapted: str = ""
 
     @property
     def shown(self) -> tuple[Cluster, ...]:
@@ -181,7 +185,31 @@ def _parsed(record: dict[str, Any], collection: CollectionFolder) -> tuple[Clust
     known = np.array([cluster.id for cluster in clusters.clusters])
     order = np.argsort(known)
     groups = order[np.searchsorted(known, ids, sorter=order)].astype(np.int32)
-    return clusters, ClusterState(centres, groups, *fine)
+    return _adapted(collection, clusters, ClusterState(centres, groups, *fine))
+
+
+def _adapted(collection: CollectionFolder, clusters: Clusters, state: ClusterState) -> tuple[Clusters, ClusterState]:
+    """Return clusters whose centres and limits belong to today's adaptation of the vectors."""
+    name = "" if collection.adaptation is None else collection.adaptation.name
+    if clusters.adapted == name:
+        return clusters, state
+    units = collection.adapted[: clusters.seen]
+    state = replace(
+        state,
+        centres=centres_of_groups(units, state.groups, len(state.centres)),
+        fine_centres=centres_of_groups(units, state.fine, len(state.fine_centres)),
+    )
+    similarity, settled = assign(units, state.centres, known=state.groups).similarity, clusters.settled
+    kept = tuple(
+        replace(cluster, far=far_limit(similarity[:settled][state.groups[:settled] == place]))
+        for place, cluster in enumerate(clusters.clusters)
+    )
+    return replace(clusters, clusters=kept, adapted=name), state
+
+
+def far_limit(similarity: Vectors) -> float:
+    """Return the cosine to its centre below which a dialogue is far from a cluster, from those of its dialogues."""
+    return float(np.quantile(similarity, FAR_SHARE)) if len(similarity) else 1.0
 
 
 def _from_record(record: dict[str, Any]) -> Clusters:
@@ -290,7 +318,7 @@ def _write_record(folder: Path, record: dict[str, Any], previous: dict[str, Any]
 def _write_tables(collection: CollectionFolder, clusters: Clusters, state: ClusterState) -> None:
     """Write the assignment of the dialogues that the clusters have seen."""
     folder, seen = folder_of(collection), clusters.seen
-    assignment = assign(collection.vectors[:seen], state.centres, known=state.groups)
+    assignment = assign(collection.adapted[:seen], state.centres, known=state.groups)
     by_place, places = clusters.clusters, pa.array(state.groups)
     areas = {area.id: area.name for area in clusters.areas}
     # A hidden cluster leaves the cells of its dialogues empty.

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
-from dial2vec.collection.clustering.partition import SAMPLE, Groups, Vectors, assign
+from dial2vec.collection.clustering.partition import SAMPLE, Groups, Vectors, assign, centres_of_groups, largest_first
 from dial2vec.collection.collection_folder import sampled
-from dial2vec.encoder.nearest import nearest_others, unit_rows
+from dial2vec.encoder.nearest import nearest_others
 
 # Neighbours per dialogue, at most a quarter of the dialogues; fewer neighbours give finer groups.
 NEIGHBOURS = 30
@@ -50,7 +50,7 @@ def communities(
         return groups
     everything = assign(units, centres_of_groups(sample, groups)).groups
     everything[rows] = groups
-    return _largest_first(everything)
+    return largest_first(everything)
 
 
 def steps() -> int:
@@ -114,19 +114,13 @@ def divide(
         labels, highest = divisions[best[0]][cores], modularity[best[0]]
         kept = np.stack([divisions[number] for number in best], axis=1)
         cores = np.unique(kept, axis=0, return_inverse=True)[1].ravel()[cores]
-    return _largest_first(_without_small(graph, labels.astype(np.int32)))
+    return largest_first(_without_small(graph, labels.astype(np.int32)))
 
 
 def _merged(graph: csr_matrix, cores: NDArray[np.int64]) -> csr_matrix:
     """Return the graph of the merged vertices; weights within one become a loop."""
     members = csr_matrix((np.ones(len(cores)), (np.arange(len(cores)), cores)))
     return (members.T @ graph @ members).tocsr()
-
-
-def centres_of_groups(units: Vectors, groups: Groups) -> Vectors:
-    """Return the mean direction of each group, float32 [k, d]."""
-    members = csr_matrix((np.ones(len(groups), dtype=np.float32), (groups, np.arange(len(groups)))))
-    return unit_rows(np.asarray(members @ units, dtype=np.float32))
 
 
 def _state(seed: int, turn: int, number: int) -> int:
@@ -146,11 +140,3 @@ def _without_small(graph: csr_matrix, labels: Groups) -> Groups:
     moved = labels.copy()
     moved[small] = strength.argmax(axis=1)
     return moved
-
-
-def _largest_first(labels: NDArray[np.int32]) -> Groups:
-    """Number the groups by size, ties by their first member; no number is left out."""
-    numbers, firsts, inverse, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
-    places = np.empty(len(numbers), dtype=np.int32)
-    places[np.lexsort((firsts, -sizes))] = np.arange(len(numbers), dtype=np.int32)
-    return places[inverse]

@@ -126,7 +126,7 @@ class _Rendering:
         touched = {self.ids[place] for arrays in (state, shown) for place in arrays.groups[moved]}
         # What was known may have been measured with other moves.
         if stale := touched | (self.changed & known.keys()):
-            assignment = assign(self.collection.vectors[: base.seen], shown.centres, known=shown.groups)
+            assignment = assign(self.collection.adapted[: base.seen], shown.centres, known=shown.groups)
             clusters = [
                 with_members(cluster, self.collection, np.flatnonzero(shown.groups == place), assignment)
                 if cluster.id in stale else cluster
@@ -144,7 +144,7 @@ class _Rendering:
         moves = {row: places[id] for row, id in self.moved.items() if state.groups[row] != places[id]}
         rows, groups, fine = np.array([*moves], dtype=np.int64), state.groups.copy(), state.fine.copy()
         groups[rows] = [*moves.values()]
-        fine[rows] = assign_fine(self.collection.vectors[rows], groups[rows], state.fine_centres, state.fine_parents)
+        fine[rows] = assign_fine(self.collection.adapted[rows], groups[rows], state.fine_centres, state.fine_parents)
         return replace(state, groups=groups, fine=fine)
 
     def _state(self) -> ClusterState:
@@ -156,7 +156,7 @@ class _Rendering:
             if id not in self.changed:
                 centres[place] = was.centres[old[id]]
             elif len(rows := np.flatnonzero(groups == place)):
-                total = self.collection.vectors[rows].sum(axis=0, dtype=np.float64)
+                total = self.collection.adapted[rows].sum(axis=0, dtype=np.float64)
                 centres[place] = unit_rows(total[None].astype(np.float32))[0]
         return replace(was, centres=centres, groups=groups, fine_parents=self.parents)
 

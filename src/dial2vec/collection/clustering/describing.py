@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, folder_of
-from dial2vec.collection.clustering.communities import centres_of_groups, communities
+from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, far_limit
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors, assign, centres_of
 from dial2vec.collection.clustering.speaking import speaking_turns
-from dial2vec.collection.clustering.stability import LEAST, CentreFinder, KeptCentres, Stability, measure_stability
+from dial2vec.collection.clustering.stability import LEAST, CentreFinder, Stability, measure_stability
+from dial2vec.collection.clustering.tree import tree_centres
 from dial2vec.collection.collection_folder import CollectionFolder, sampled, within
 from dial2vec.data.terms import (
     NAMED_BY,
@@ -28,12 +28,8 @@ from dial2vec.data.terms import (
 SHOWN = 3
 # Share of dialogues below which a term counts as equally rare.
 RARE = 0.02
-# Share of a cluster's own dialogues that counts as far from its centre.
-FAR_SHARE = 0.02
 # A cluster splits if random halves of it agree this well on the same two parts, and the smaller part has this share.
 SPLITS, SMALLEST_HALF = 0.9, 0.25
-# The halves need no agreement of seeds, so fewer divisions will do than for the clusters themselves.
-PARTITIONS_OF_A_HALF = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +84,7 @@ def describe_clusters(
         collection.manifest.fingerprint, new.by, seed, facts.stability.agreement, len(collection), new.settled,
         new.next_id, tuple(clusters), tuple(news), _areas(facts.vocabulary, new, clusters),
         _fine_topics(facts.vocabulary, new, clusters, before.fine if before and new.names else ()), lineage,
+        "" if collection.adaptation is None else collection.adaptation.name,
     )  # fmt: skip
 
 
@@ -117,12 +114,10 @@ class Facts:
         :param by: way of clustering, as in `Clusters`.
         :param done: called with 1 after each half of the dialogues.
         """
-        units = collection.vectors[: len(state.groups)]
+        units = collection.adapted[: len(state.groups)]
         assignment = assign(units, state.centres, known=state.groups)
-        kept = KeptCentres(folder_of(collection) / "halves.npz", _find_communities)
-        find: CentreFinder = kept if by == "communities" else centres_of
+        find: CentreFinder = centres_of if by == "k" else tree_centres
         stability = measure_stability(units, state.centres, seed=seed, groups=state.groups, find=find, done=done)
-        kept.write()
         vocabulary = Vocabulary.read(collection, len(units), seed)
         terms = vocabulary.of(state.groups, len(state.centres))
         return cls(collection, state, seed, assignment, stability, vocabulary, terms)
@@ -130,8 +125,8 @@ class Facts:
     def cluster(self, place: int, id: int, name: str, area: int) -> Cluster:
         """Return the cluster at a place."""
         rows = np.flatnonzero(self.state.groups == place)
-        halves = _halves(self.collection.vectors, rows, self.seed)
-        far = float(np.quantile(self.assignment.similarity[rows], FAR_SHARE)) if len(rows) else 1.0
+        halves = _halves(self.collection.adapted, rows, self.seed)
+        far = far_limit(self.assignment.similarity[rows])
         terms, stable = tuple(self.terms[place]), self.stability.clusters[place]
         cluster = Cluster(id, name, terms, len(rows), stable, halves, far, (), (), area)
         return with_members(cluster, self.collection, rows, self.assignment)
@@ -216,12 +211,6 @@ def _beyond(terms: list[Term], known: tuple[Term, ...]) -> list[Term]:
     """Return the terms that are not known; all of them if all are."""
     texts = {term.text for term in known}
     return [term for term in terms if term.text not in texts] or terms
-
-
-def _find_communities(units: Vectors, k: int, *, seed: int) -> Vectors:
-    """Return the centres of communities, whose number is their own."""
-    del k
-    return centres_of_groups(units, communities(units, seed=seed, partitions=PARTITIONS_OF_A_HALF))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.communities import centres_of_groups, communities
-from dial2vec.collection.clustering.partition import Groups, Vectors
+from dial2vec.collection.clustering.partition import Groups, Vectors, centres_of_groups
+from dial2vec.collection.clustering.tree import divide
 from dial2vec.collection.collection_folder import sampled
 from dial2vec.data.terms import Term
 
-# From this many topics on there are areas; below it, each topic is an area.
-FEW_TOPICS, MOST_AREAS = 5, 8
+# From this many topics on there are areas.
+FEW_TOPICS = 5
 # Smallest size of a topic that is divided, and the number of its dialogues that are compared with each other.
-DIVIDED, COMPARED = 60, 5_000
+DIVIDED, COMPARED = 60, 2_000
 # How often `divide_topics` calls `done`.
 TENTHS = 10
 
@@ -53,27 +53,33 @@ class FineTopic:
     size: int
 
 
-def areas_of(centres: Vectors) -> Groups:
-    """Join topics to areas by average linkage, int32 [k]; about as many areas as the root of the number of topics.
+def areas_of_topics(topics: Groups, areas: Groups, k: int) -> Groups:
+    """Return the area of each of k topics, int32 [k], that most of its dialogues have; numbered by the first topic.
 
-    :param centres: centres of the topics, vectors of length 1, [k, d].
+    :param topics: topic of each dialogue, int32 [n].
+    :param areas: area of each dialogue, int32 [n]. Below five topics each is an area.
     """
-    k = len(centres)
     if k < FEW_TOPICS:
         return np.arange(k, dtype=np.int32)
-    from scipy.cluster.hierarchy import fcluster, linkage
-
-    tree = linkage(centres.astype(np.float64), method="average", metric="cosine")
-    numbers = fcluster(np.maximum(tree, 0), t=min(MOST_AREAS, max(2, round(k**0.5))), criterion="maxclust")
-    _, first, areas = np.unique(numbers, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first)).astype(np.int32)[areas]
+    shared = np.zeros((k, int(areas.max()) + 1))
+    np.add.at(shared, (topics, areas), 1)
+    _, first, numbers = np.unique(shared.argmax(axis=1), return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first)).astype(np.int32)[numbers]
 
 
 def divide_topics(
-    units: Vectors, groups: Groups, k: int, *, seed: int, done: Callable[[int], object] = lambda _: None
+    units: Vectors,
+    plain: Vectors,
+    groups: Groups,
+    k: int,
+    *,
+    seed: int,
+    done: Callable[[int], object] = lambda _: None,
 ) -> tuple[Vectors, Groups]:
-    """Divide each topic into its own communities.
+    """Divide each topic by its own tree.
 
+    :param units: vectors that are joined, [n, d].
+    :param plain: vectors that judge the divisions, [n, e].
     :param groups: topic of each vector, int32 [n], from 0 to k - 1.
     :param done: called ten times with 1.
     :return: centres of the fine topics [m, d], and the topic of each fine topic, int32 [m].
@@ -82,9 +88,11 @@ def divide_topics(
     parents: list[int] = []
     for topic in range(k):
         rows = np.flatnonzero(groups == topic)
-        own = np.asarray(units[rows[sampled(len(rows), COMPARED, seed)]])
+        rows = rows[sampled(len(rows), COMPARED, seed)]
+        own = np.asarray(units[rows])
         if len(own):
-            parts = communities(own, seed=seed) if len(own) >= DIVIDED else np.zeros(len(own), dtype=np.int32)
+            whole = np.zeros(len(own), dtype=np.int32)
+            parts = divide(own, np.asarray(plain[rows]), seed=seed) if len(own) >= DIVIDED else whole
             centres.append(centres_of_groups(own, parts))
             parents += [topic] * len(centres[-1])
         for _ in range(TENTHS * topic // k, TENTHS * (topic + 1) // k):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from dial2vec.collection.collection_folder import sampled
@@ -91,3 +92,18 @@ def dense_centres(units: Vectors, *, smallest: int, seed: int, single: bool = Fa
         regions = HDBSCAN(min_cluster_size=smallest, allow_single_cluster=single, copy=True).fit_predict(few)
     means = [sample[regions == number].mean(axis=0) for number in range(regions.max() + 1)]
     return unit_rows(np.array(means, dtype=np.float32).reshape(-1, sample.shape[1]))
+
+
+def centres_of_groups(units: Vectors, groups: Groups, k: int | None = None) -> Vectors:
+    """Return the mean direction of each group, float32 [k, d]; zeros for a group without vectors."""
+    ones, places = np.ones(len(groups), dtype=np.float32), np.arange(len(groups))
+    members = csr_matrix((ones, (groups, places)), shape=(k or int(groups.max()) + 1, len(groups)))
+    return unit_rows(np.asarray(members @ units, dtype=np.float32))
+
+
+def largest_first(labels: NDArray[np.int32]) -> Groups:
+    """Number the groups by size, ties by their first member; no number is left out."""
+    numbers, firsts, inverse, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    places = np.empty(len(numbers), dtype=np.int32)
+    places[np.lexsort((firsts, -sizes))] = np.arange(len(numbers), dtype=np.int32)
+    return places[inverse]

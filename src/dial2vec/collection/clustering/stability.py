@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from conversations.files import atomic_path
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of
 from dial2vec.collection.collection_folder import sampled
 
@@ -31,36 +26,6 @@ class CentreFinder(Protocol):
 
     def __call__(self, units: Vectors, k: int, *, seed: int) -> Vectors:
         """Return the centres."""
-
-
-class KeptCentres:
-    """Centres that `find` found, kept in a file: after a decision about clusters the halves are the same as before.
-
-    Two thirds of the time of a decision would go into finding them again. Only for a way that ignores `k`.
-
-    :param path: file, which need not exist; one that cannot be read is written again.
-    :param find: way to find centres.
-    """
-
-    def __init__(self, path: Path, find: CentreFinder) -> None:
-        self.path, self.find = path, find
-        self.before: dict[str, Vectors] = {}
-        self.used: dict[str, Vectors] = {}
-        with contextlib.suppress(OSError, ValueError, zipfile.BadZipFile), np.load(path) as arrays:
-            self.before = dict(arrays)
-
-    def __call__(self, units: Vectors, k: int, *, seed: int) -> Vectors:
-        """Return the centres."""
-        key = hashlib.sha256(f"{seed} {units.shape} {units.dtype}".encode() + units.tobytes()).hexdigest()
-        if key not in self.used:
-            self.used[key] = self.before[key] if key in self.before else self.find(units, k, seed=seed)
-        return self.used[key]
-
-    def write(self) -> None:
-        """Write the centres that were asked for, atomically."""
-        if self.used.keys() != self.before.keys():
-            with atomic_path(self.path) as temporary, temporary.open("wb") as handle:
-                np.savez(handle, **self.used)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,7 @@ class _Questions:
     def _typical(self, rows: NDArray[np.int64], centre: Vectors) -> list[int]:
         """Return dialogues close to the centre that differ: each one is the least like those before it."""
         rows = rows[sampled(len(rows), COMPARED, seed=1)]
-        vectors = self.collection.vectors[rows]
+        vectors = self.collection.adapted[rows]
         close = np.argsort(-(vectors @ centre), kind="stable")[: min(AMONG * self.n, max(self.n, len(rows) // 2))]
         vectors, chosen = vectors[close], [0]
         while len(chosen) < min(self.n, len(close)):

@@ -142,7 +142,7 @@ class _Page:
         for first in range(0, n, BLOCK):
             rows = self.rows[first : first + BLOCK]
             together = rows[-1] - rows[0] == len(rows) - 1
-            units = self.collection.vectors[slice(rows[0], rows[-1] + 1) if together else rows]
+            units = self.collection.adapted[slice(rows[0], rows[-1] + 1) if together else rows]
             for at, (level, centres) in enumerate(((self.topics, state.centres), (self.fine, state.fine_centres))):
                 places = np.append(level.order, -1).astype(np.int64)[level.members[first : first + BLOCK]]
                 cosines = np.einsum("ij,ij->i", units, centres[places])

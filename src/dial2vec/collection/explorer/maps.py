@@ -95,7 +95,7 @@ def _map(
     drawn = _read(path, collection) if path.exists() else None
     if drawn is not None and len(drawn.points) == len(collection):
         return drawn
-    units = collection.vectors
+    units = collection.adapted
     if drawn is None:
         drawn = _fitted(units, seed=seed, progress=progress)
         drawn = drawn if like is None else replace(drawn, points=aligned(drawn.points, like))

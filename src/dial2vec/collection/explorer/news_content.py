@@ -187,7 +187,7 @@ def _comparable(collection: CollectionFolder, stored: Stored) -> NDArray[np.int3
     clusters, state = stored.clusters, stored.state
     if clusters.settled == clusters.seen:
         return state.groups
-    return assign(collection.vectors[: clusters.seen], state.centres).groups
+    return assign(collection.adapted[: clusters.seen], state.centres).groups
 
 
 def _added_places(collection: CollectionFolder, stored: Stored) -> set[int]:

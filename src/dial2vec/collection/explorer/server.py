@@ -70,7 +70,7 @@ class Explorer:
         [row] = self._checked([request.path_params["row"]])
         [dialogue] = self.collection.dialogues([row])
         # One more than needed, because the dialogue itself is among the nearest, though not always first.
-        rows, cosines = nearest_rows(self.collection.vectors, self.collection.vectors[row], SIMILAR + 1)
+        rows, cosines = nearest_rows(self.collection.adapted, self.collection.adapted[row], SIMILAR + 1)
         others = [[r, round(c, 4)] for r, c in zip(rows.tolist(), cosines.tolist(), strict=True) if r != row]
         [reading] = self._reading.of([row], [dialogue])
         return JSONResponse({"record": dialogue.to_record(), "similar": others[:SIMILAR]} | reading)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, read_json, write_json
 from conversations.words import words
-from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
-from dial2vec.collection.clustering.partition import Groups
+from dial2vec.collection.clustering.communities import communities, steps
+from dial2vec.collection.clustering.partition import Groups, centres_of_groups
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled, within
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.turns import TurnVectors, complete_turns
