@@ -11,13 +11,14 @@ from conversations.dialogue import Dialogue
 from dial2vec.collection.adapting.adaptation import TITLES, Adaptation, Vectors
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.encoder.maps import centred, fit_map, neighbour_targets, neighbourhood_size, ridge_of
-from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
 
 # Dialogues that a map is fitted on at most, and with which it is judged; fewer than the last ones have no map.
-FITTED, JUDGED, LEAST = 5_000, 500, 60
-# Times that neighbours are sought and a map is fitted, each on the vectors of the one before.
-STEPS = 2
+FITTED, JUDGED, LEAST = 5_000, 500, 80
+# Among few dialogues a topic has few, and five neighbours would reach beyond it.
+DIALOGUES_PER_NEIGHBOUR = 40
+# Falls that are noise: two runs of k-means on the same vectors differ by more in stability (docs/adapting.md).
+NOISE = {"stability": 0.03, "silhouette": 0.0, "cross_side": 0.002}
 # The map is fitted again if the collection has grown by half.
 GROWN = 1.5
 
@@ -40,7 +41,7 @@ def adapt(collection: CollectionFolder, encoder: Encoder, *, seed: int = 1) -> A
 def fit_adaptation(
     vectors: Vectors, read: Callable[[Sequence[int]], Sequence[Dialogue]], encoder: Encoder, *, seed: int
 ) -> Adaptation:
-    """Fit the map to the targets of neighbours, twice, and keep each step only if the guard lets it pass.
+    """Fit the map that brings dialogues nearer to the targets of their neighbours, and keep it if the guard lets it.
 
     :param vectors: plain vectors of length 1, float32 [n, d].
     :param read: function that returns the dialogues of some rows.
@@ -52,19 +53,14 @@ def fit_adaptation(
     if n < LEAST:
         return replace(nothing, reason=f"that takes at least {LEAST} dialogues, and there are {n}")
     units, mean = centred(np.asarray(vectors[sampled(n, FITTED, seed)]))
+    m = len(units)
+    targets = neighbour_targets(units, k=min(neighbourhood_size(m), max(2, m // DIALOGUES_PER_NEIGHBOUR)))
+    tried = replace(nothing, mean=mean, weight=fit_map(units, targets, ridge=ridge_of(m, d), identity=1.0))
     guard = Guard.of(vectors, read, encoder, seed=seed)
-    kept = replace(nothing, mean=mean, before=guard.before, after=guard.before)
-    weight = np.eye(d, dtype=np.float32)
-    for _ in range(STEPS):
-        targets = neighbour_targets(units, k=neighbourhood_size(len(units)))
-        step = fit_map(units, targets, ridge=ridge_of(len(units), d), identity=1.0)
-        units, weight = unit_rows(units @ step), weight @ step
-        tried = replace(kept, weight=weight)
-        after = guard.figures(tried)
-        if fallen := [TITLES[key] for key, figure in after.items() if figure < kept.after[key]]:
-            return kept if kept.weight is not None else replace(kept, after=after, reason=f"{fallen[0]} would fall")
-        kept = replace(tried, after=after)
-    return kept
+    after = guard.figures(tried)
+    fallen = guard.fallen(after)
+    reason = f"{' and '.join(fallen)} would fall" if fallen else ""
+    return replace(nothing if fallen else tried, before=guard.before, after=after, reason=reason)
 
 
 class Guard:
@@ -96,6 +92,10 @@ class Guard:
         sides = [sides_of(dialogue) for dialogue in read(rows.tolist())]
         first, second = (encoder.encode([pair[at] for pair in sides]) for at in (0, 1))
         return cls(np.asarray(vectors[rows]), first, second, seed=seed)
+
+    def fallen(self, after: dict[str, float]) -> list[str]:
+        """Return the criteria that fell by more than noise, in words."""
+        return [TITLES[key] for key, figure in after.items() if figure < self.before[key] - NOISE[key]]
 
     def figures(self, adaptation: Adaptation | None) -> dict[str, float]:
         """Return the criteria after an adaptation, higher is better; of the plain vectors without one."""
