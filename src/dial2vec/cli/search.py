@@ -77,6 +77,22 @@ def index(
     click.echo(f'Next: dial2vec search {quote(str(output))} "what somebody said"')
 
 
+@click.command(epilog=examples("dial2vec adapt calls --output calls-encoder"))
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the encoder.")
+def adapt(folder: Path, output: Path) -> None:
+    """Save an encoder that gives the vectors on which a collection is grouped.
+
+    It is the collection's encoder with the map that was fitted to its dialogues, to embed or serve new ones.
+    """
+    from dial2vec.collection.adapting.folding import save_adapted
+    from dial2vec.collection.collection_folder import CollectionFolder
+
+    agreement = save_adapted(CollectionFolder(folder), output)
+    click.echo(f"{output}: an encoder with the map of {folder}; mean cosine to its adapted vectors {agreement:.3f}")
+    click.echo(f"Next: dial2vec embed FILE --model {quote(str(output))} --output vectors.parquet")
+
+
 def _update(collection: CollectionFolder, approximate: bool) -> None:
     from tqdm.auto import tqdm
 

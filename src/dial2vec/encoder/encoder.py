@@ -34,6 +34,7 @@ from dial2vec.encoder.sharing import Parts, save_card, save_sentence_modules, up
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.turns import ReadTurns, read_turns
 from dial2vec.encoder.windows import Windows, windows_of
+from dial2vec.errors import ModelError
 from dial2vec.files import code_hash
 
 # Dialogues that are tokenised at a time.
@@ -134,6 +135,12 @@ class DialogueEncoder(nn.Module, Encoder):
             save_parts(folder, self.options, self.network, self.head, name=self.name, max_length=self.max_length)
             save_sentence_modules(self._parts(), folder)
             save_card(self._parts(), folder)
+
+    def add_map(self, mean: NDArray[np.float32], weight: NDArray[np.float32], dialogues: Sequence[Dialogue]) -> None:
+        """Make the map the encoder's head; `dialogues` has no effect."""
+        if self.head is not None:
+            raise ModelError(f"{self.name} has a head of its own, so no map can be added. Take the encoder as it is.")
+        self.head = Head(torch.from_numpy(mean), torch.from_numpy(weight)).to(self.device)
 
     def push_to_hub(
         self, repo_id: str, *, private: bool = True, token: str | None = None, message: str = "An encoder of dialogues"

@@ -71,6 +71,16 @@ class Encoder(Protocol):
         """Write such a folder with the very numbers of this encoder."""
         self.save_pretrained(path)
 
+    def add_map(self, mean: NDArray[np.float32], weight: NDArray[np.float32], dialogues: Sequence[Dialogue]) -> None:
+        """Add a map of the vectors x, `unit((unit(x) - mean) W)`, to the encoder.
+
+        :param mean: [d] float32.
+        :param weight: W, [d, d] float32.
+        :param dialogues: dialogues that the map was fitted on; a student folds it in for dialogues of their length.
+        :raises ModelError: if the encoder has a map already.
+        """
+        ...
+
     def encode_list(
         self, dialogues: Sequence[Dialogue], *, output: Output, batch_size: int, progress: bool
     ) -> NDArray[np.float32] | list[NDArray[np.float32]]:

@@ -133,6 +133,18 @@ class StudentEncoder(Encoder):
             first += len(block)
         return vectors if output == "dialogue" else apart
 
+    def add_map(self, mean: NDArray[np.float32], weight: NDArray[np.float32], dialogues: Sequence[Dialogue]) -> None:
+        """Fold a map into the rows, with one mean length of a speaker's vector for all dialogues.
+
+        Only that length makes the result differ from the map: `unit(x) - mean` is linear in x where it is fixed.
+        """
+        groups, n_groups = by_speaker(dialogues)
+        ends = np.cumsum(n_groups)
+        sums = np.add.reduceat(self._means(groups), ends - n_groups)
+        length = float((np.linalg.norm(sums, axis=1) / n_groups).mean())
+        rows = (self.table.as_rows("fp32").rows - length * mean) @ weight
+        self.table = TokenTable(np.ascontiguousarray(rows, dtype=np.float32), self.table.weights)
+
     def _whole(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         groups, n_groups = by_speaker(dialogues)
         ends = np.cumsum(n_groups)
