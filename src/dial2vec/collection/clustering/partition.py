@@ -96,9 +96,14 @@ def dense_centres(units: Vectors, *, smallest: int, seed: int, single: bool = Fa
 
 def centres_of_groups(units: Vectors, groups: Groups, k: int | None = None) -> Vectors:
     """Return the mean direction of each group, float32 [k, d]; zeros for a group without vectors."""
+    return unit_rows(sums_of_groups(units, groups, k))
+
+
+def sums_of_groups(units: Vectors, groups: Groups, k: int | None = None) -> Vectors:
+    """Return the sum of the vectors of each group, float32 [k, d]."""
     ones, places = np.ones(len(groups), dtype=np.float32), np.arange(len(groups))
     members = csr_matrix((ones, (groups, places)), shape=(k or int(groups.max()) + 1, len(groups)))
-    return unit_rows(np.asarray(members @ units, dtype=np.float32))
+    return np.asarray(members @ units, dtype=np.float32)
 
 
 def largest_first(labels: NDArray[np.int32]) -> Groups:

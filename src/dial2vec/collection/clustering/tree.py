@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of_groups, largest_first
+from dial2vec.collection.clustering.partition import (
+    Groups,
+    Vectors,
+    assign,
+    centres_of_groups,
+    largest_first,
+    sums_of_groups,
+)
 from dial2vec.collection.collection_folder import sampled
 
 # Most dialogues in a tree, which compares all pairs, and most topics.
@@ -128,9 +135,7 @@ def silhouette(units: Vectors, groups: Groups) -> float:
     sizes = np.bincount(groups)
     if len(sizes) < 2:
         return 0.0
-    sums = np.zeros((len(sizes), units.shape[1]), dtype=np.float64)
-    np.add.at(sums, groups, units)
-    cosines, rows = units @ sums.T, np.arange(len(units))
+    cosines, rows = units @ sums_of_groups(units, groups).T, np.arange(len(units))
     within = 1 - (cosines[rows, groups] - (units * units).sum(axis=1)) / np.maximum(sizes[groups] - 1, 1)
     distances = 1 - cosines / sizes
     distances[rows, groups] = np.inf
