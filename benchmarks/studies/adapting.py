@@ -132,6 +132,8 @@ def measure_draws(name: str, kind: str, pool: Pool, seed: int) -> None:
         labels = [dialogue.labels[-1] for dialogue in some.dialogues]
         before, after = (mean_average_precision(units, labels) for units in (some.plain, some.fit(seed)(some.plain)))
         row = {"before": round(before, 2), "after": round(after, 2)}
+        if size == SIZES[-1]:
+            row |= {"again": round(agreement(some, seed), 3)}
         if size == RUINED:
             guard = Guard.of(some.plain, some.read, pool.encoder, seed=seed)
             maps = ruinous(some, seed)
@@ -144,6 +146,14 @@ def measure_draws(name: str, kind: str, pool: Pool, seed: int) -> None:
                 },
             }
         add_row(RESULTS, key | row)
+
+
+def agreement(pool: Pool, seed: int) -> float:
+    """Return the adjusted Rand index of the topics of nine tenths of the dialogues with the topics of all."""
+    known = pool.draw(len(pool.dialogues) * 9 // 10, seed)
+    rows = np.sort(np.random.default_rng(seed).permutation(len(pool.dialogues))[: len(known.dialogues)])
+    before, after = (find_levels(some.fit(1)(some.plain), some.plain, seed=1).topics for some in (known, pool))
+    return float(adjusted_rand_score(before, after[rows]))
 
 
 def ruinous(pool: Pool, seed: int) -> dict[str, Adaptation]:
@@ -198,8 +208,9 @@ def table() -> str:
             lines.append(_line("mean", kind, {title: [statistics.mean(cells[title]) for cells in own if cells[title]] for title in COLUMNS}))  # fmt: skip  # noqa: E501
     draws = [row for row in rows if row["study"] == "draws"]
     below = [row for row in draws if row["after"] < row["before"] - 0.05]
+    again = statistics.mean(row["again"] for row in draws if "again" in row)
     passed = sum(len(row.get("passed", ())) for row in draws)
-    lines += ["", f"{len(draws)} draws, {len(below)} below; {sum(row.get('ruinous', 0) for row in draws)} ruinous maps, {passed} passed"]  # fmt: skip  # noqa: E501
+    lines += ["", f"{len(draws)} draws, {len(below)} below; {sum(row.get('ruinous', 0) for row in draws)} ruinous maps, {passed} passed; topics of nine tenths: ARI {again:.2f}"]  # fmt: skip  # noqa: E501
     return "\n".join([*lines, *(str(row) for row in below), ""])
 
 
