@@ -165,10 +165,17 @@ class CollectionFolder:
         files = [rows_file(self.folder, number) for number in range(len(self.manifest.additions))]
         if not files:
             return ROWS.empty_table()
-        table = pa.concat_tables([pq.read_table(path, schema=ROWS) for path in files])
+        table = pa.concat_tables([_rows_of(path) for path in files])
         for path in sorted((self.folder / FACETS).glob("*.parquet")):
             table = _with_facet(table, path)
         return table
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Place of each dialogue's first turn among all turns, and the number of all turns, int64 [n + 1]."""
+        # By DLPack, because pyarrow imports pandas to make an array of numpy.
+        sizes: NDArray[Any] = np.from_dlpack(self.rows["turns"].combine_chunks())
+        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
     @property
     def times(self) -> NDArray[np.datetime64]:
@@ -216,6 +223,16 @@ class CollectionFolder:
 
     def _whole(self, name: str, size: int) -> Path:
         return whole_file(self.folder / name, size, f"Remove {self.folder}, and index its dialogues again.")
+
+
+def _rows_of(path: Path) -> pa.Table:
+    # `read_table` imports pandas, which takes longer than a search.
+    with pq.ParquetFile(path) as file:
+        table = file.read()
+    for field in ROWS:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(ROWS.names).cast(ROWS)
 
 
 def _with_facet(table: pa.Table, path: Path) -> pa.Table:

@@ -10,19 +10,21 @@ import math
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conversations.progress import bar_to, waiting
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
-from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.search.calibration import calibrate
 from dial2vec.collection.search.turns import TurnVectors, open_turns, update_turns
 from dial2vec.collection.search.words import WordIndex, bm25_words, open_words, update_words
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
+
+if TYPE_CHECKING:
+    from dial2vec.collection.embedding.on_ray import RayWorkers
 
 # Weights of the words of turns and of dialogues beside the cosine of turns, and of words beside the vectors of themes.
 TURN_WORDS, DIALOGUE_WORDS, THEME_WORDS = 0.3, 0.35, 0.1

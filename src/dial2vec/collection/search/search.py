@@ -109,6 +109,9 @@ class Search:
         self.approximate = open_index(collection)
         self.moments = open_moments(collection)
         self.calibration = read_calibration(collection)
+        if self.moments is not None and self.moments.turns.record.fingerprint == collection.manifest.fingerprint:
+            # Loaded once if one encoder reads dialogues and turns.
+            self.moments.turns.encoder = self.encoder
 
     def find(
         self,

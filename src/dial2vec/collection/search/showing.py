@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conversations.dialogue import Dialogue
 from conversations.words import printable
-from dial2vec.collection.search.near_duplicates import NearDuplicates
 from dial2vec.collection.search.search import Hit
+
+if TYPE_CHECKING:
+    from dial2vec.collection.search.near_duplicates import NearDuplicates
 
 # Members of a group of near-duplicates shown on a terminal.
 SHOWN = 5

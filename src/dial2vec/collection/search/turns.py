@@ -9,17 +9,15 @@ from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from platform import node
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from conversations.dialogue import Dialogue
 from conversations.files import read_json, write_json
 from conversations.progress import bar_to
 from dial2vec.collection.collection_folder import CollectionFolder, append_blocks, whole_file
-from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.data.workers import spread, works_alone
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import PACKAGED
@@ -28,6 +26,11 @@ from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ModelError
 from dial2vec.files import folder_lock
+
+if TYPE_CHECKING:
+    from tqdm.auto import tqdm
+
+    from dial2vec.collection.embedding.on_ray import RayWorkers
 
 # Dialogues encoded at a time; dialogues of a part, after which the record is written; parts for which one more process
 # is worth its start.
@@ -77,12 +80,11 @@ class TurnVectors:
 
     :param folder: folder `turns` of a collection.
     :param record: content of `turns.json`.
-    :param turns: number of turns of each dialogue, int64 [n].
+    :param starts: place of each dialogue's first turn, and the number of all turns, int64 [n + 1].
     """
 
-    def __init__(self, folder: Path, record: TurnRecord, turns: NDArray[np.int64]) -> None:
-        self.folder, self.record = folder, record
-        self.starts = np.concatenate([[0], np.cumsum(turns)])
+    def __init__(self, folder: Path, record: TurnRecord, starts: NDArray[np.int64]) -> None:
+        self.folder, self.record, self.starts = folder, record, starts
         shape = (record.turns, record.dimension)
         self._codes = np.memmap(folder / "vectors.i8", dtype=np.int8, mode="r", shape=shape)
         self._scattered = _without_reading_ahead(folder / "vectors.i8", shape)
@@ -164,8 +166,7 @@ def open_turns(collection: CollectionFolder) -> TurnVectors | None:
     folder = collection.folder / "turns"
     for name, size in _sizes(record).items():
         whole_file(folder / name, size, f"Remove {folder}, and run `dial2vec index` again.")
-    turns = collection.rows["turns"].to_numpy().astype(np.int64)
-    return TurnVectors(folder, record, turns)
+    return TurnVectors(folder, record, collection.starts)
 
 
 def complete_turns(collection: CollectionFolder, *, batch_size: int = 32, progress: bool = False) -> TurnVectors:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,12 @@ from conversations.dialogue import Dialogue, dialogue_from_record
 from conversations.files import atomic_path, read_json, write_json
 from conversations.words import words
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.data.workers import spread
 from dial2vec.encoder.cpu.free_memory import free_bytes
 from dial2vec.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from dial2vec.collection.embedding.on_ray import RayWorkers
 
 # Lucene's variant with its usual constants, the defaults of bm25s: no score is below 0.
 METHOD, K1, B = "lucene", 1.5, 0.75
@@ -31,9 +33,32 @@ AT_THE_ENDS = re.compile(r"^\W+|\W+$")
 PART = 50_000
 # Memory in which the words of a part fit: 0.6 GB for 50,000 dialogues of 19 turns, up to twice that for the last part.
 PART_BYTES = 2_000_000_000
-# Index and number of texts of each part; no index if they have no words.
-Parts: TypeAlias = list[tuple[Any, int]]
 UNITS = ("turns", "dialogues")
+
+
+class Scores(NamedTuple):
+    """Scores of the words of a part's texts, as bm25s writes them, mapped from files.
+
+    :param numbers: number of each word.
+    :param first: place of the first score of each word, int [words + 1].
+    :param texts: the texts that have the word, those of a word together, int32.
+    :param scores: their scores for the word alone, float32.
+    """
+
+    numbers: dict[str, int]
+    first: NDArray[np.int64]
+    texts: NDArray[np.int32]
+    scores: NDArray[np.float32]
+
+    def of(self, asked: list[str]) -> Iterator[slice]:
+        """Yield where texts and scores of these words are; nothing for a word that no text has."""
+        for word in asked:
+            if (number := self.numbers.get(word)) is not None:
+                yield slice(*self.first[number : number + 2])
+
+
+# Scores and number of texts of each part; no scores if they have no words.
+Parts: TypeAlias = list[tuple[Scores | None, int]]
 
 
 def bm25_words(text: str) -> list[str]:
@@ -58,65 +83,56 @@ class WordIndex:
 
     def of_turns(self, query: str) -> NDArray[np.float32]:
         """Return the score of each turn, at least 0, float32 [turns]; 0 for a turn without a word of the query."""
-        return _scores(self._turns, query)
+        return _summed(self._turns, query)
 
     def of_dialogues(self, query: str) -> NDArray[np.float32]:
         """Return the score of each dialogue, all its turns as one text, float32 [n]."""
-        return _scores(self._dialogues, query)
+        return _summed(self._dialogues, query)
 
     def matches(self, query: str) -> NDArray[np.int32]:
         """Return how many of the different words of the query each turn has, int32 [turns]."""
-        asked = list(dict.fromkeys(bm25_words(query)))
-        return np.concatenate([_matches_of_part(index, n, asked) for index, n in self._turns])
+        return _summed(self._turns, query, lambda _: 1).astype(np.int32)
 
     @property
     def vocabulary(self) -> list[str]:
         """Return the words of the first part, sorted, each once."""
-        index = self._turns[0][0]
-        return sorted(word for word in index.vocab_dict if word) if index is not None else []
+        first = self._turns[0][0]
+        return sorted(filter(None, first.numbers)) if first is not None else []
 
 
-def _scores(parts: Parts, query: str) -> NDArray[np.float32]:
-    asked = list(dict.fromkeys(bm25_words(query)))
-    return np.concatenate([_of_part(index, n, asked) for index, n in parts])
-
-
-def _of_part(index: Any, n: int, asked: list[str]) -> NDArray[np.float32]:
-    known = _known(index, asked)
-    if not known:
-        return np.zeros(n, dtype=np.float32)
-    return np.asarray(index.get_scores_from_ids(known), dtype=np.float32)[:n]
-
-
-def _matches_of_part(index: Any, n: int, asked: list[str]) -> NDArray[np.int32]:
-    counts = np.zeros(n, dtype=np.int32)
-    for word in _known(index, asked):
-        # The turns of a word stand together, each once.
-        first, last = index.scores["indptr"][word : word + 2]
-        counts[index.scores["indices"][first:last]] += 1
-    return counts
-
-
-def _known(index: Any, asked: list[str]) -> list[int]:
-    """Return the numbers of the words that an index has; none if there is no index."""
-    return [] if index is None else [index.vocab_dict[word] for word in asked if word in index.vocab_dict]
+def _summed(
+    parts: Parts,
+    query: str,
+    worth: Callable[[NDArray[np.float32]], NDArray[np.float32] | float] = lambda scores: scores,
+) -> NDArray[np.float32]:
+    """Return the sum over the different words of a query of what each is worth to each text, float32 [texts]."""
+    asked, sums = list(dict.fromkeys(bm25_words(query))), []
+    for index, n in parts:
+        sums.append(np.zeros(n, dtype=np.float32))
+        if index is not None:
+            for place in index.of(asked):
+                sums[-1][index.texts[place]] += worth(index.scores[place])
+    return np.concatenate(sums)
 
 
 def open_words(collection: CollectionFolder) -> WordIndex | None:
     """Return the words of a collection; None if they are missing or those of some dialogues are."""
-    import bm25s
-
     folder, parts = collection.folder / "turns" / "words", _parts(collection)
     if not parts or parts[-1][1] != len(collection):
         return None
-    starts = np.concatenate([[0], np.cumsum(collection.rows["turns"].to_numpy().astype(np.int64))])
+    starts = collection.starts
     opened: dict[str, Parts] = {unit: [] for unit in UNITS}
     for first, last in parts:
         for unit, n in zip(UNITS, (int(starts[last] - starts[first]), last - first), strict=True):
             place = folder / _name(first, last) / unit
-            index = bm25s.BM25.load(str(place), mmap=True, show_progress=False) if place.is_dir() else None
-            opened[unit].append((index, n))
+            opened[unit].append((_read(place) if place.is_dir() else None, n))
     return WordIndex(*(opened[unit] for unit in UNITS))
+
+
+def _read(folder: Path) -> Scores:
+    """Read what bm25s wrote; the library itself imports scipy, which takes longer than a search."""
+    arrays = (np.load(folder / f"{name}.csc.index.npy", mmap_mode="r") for name in ("indptr", "indices", "data"))
+    return Scores(json.loads((folder / "vocab.index.json").read_text(encoding="utf-8")), *arrays)
 
 
 def update_words(
