@@ -7,7 +7,7 @@ UV := .uv/bin/uv
 # what a lock names is installed.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation
 
-.PHONY: help run test test-all install retrain schedule tables mlflow prefect faults bench bench-quick docs wheel lint types audit sbom clean
+.PHONY: help run test test-all install retrain schedule tables general mlflow prefect faults bench bench-quick docs wheel lint types audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -69,6 +69,9 @@ tables: .venv/installed  ## fill the papers' tables, as a Prefect flow (docs/tab
 .PHONY: benchmark
 benchmark: tables
 
+general: .venv/installed  ## make the general student again, from data/ and WordNet (general/README.md)
+	@OMP_NUM_THREADS=1 $(BIN)/python general/make.py
+
 mlflow: .venv/installed  ## open the MLflow page: http://127.0.0.1:5000
 	@$(BIN)/dial2vec page mlflow
 
@@ -94,8 +97,8 @@ wheel: .venv/installed  ## build dist/*.whl, to install in other environments
 	@rm -rf build && ls dist/*.whl
 
 lint: .venv/installed types  ## run ruff, mypy and `make types`, and look up known vulnerabilities of the packages
-	@$(BIN)/ruff check src flows tests benchmarks docs/pictures
-	@$(BIN)/ruff format --check src flows tests benchmarks docs/pictures
+	@$(BIN)/ruff check src flows tests benchmarks docs/pictures general
+	@$(BIN)/ruff format --check src flows tests benchmarks docs/pictures general
 	@$(BIN)/mypy
 	@$(MAKE) --no-print-directory audit
 

@@ -13,13 +13,14 @@ import hashlib
 import logging
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from texts import drawn, glosses, single_turns, training_dialogues
+from texts import TRAIN, drawn, glosses, intent_turns, single_turns, split_of
 from vocabulary import Vocabulary, vocabulary_of
 
 from conversations.dialogue import Dialogue
@@ -46,6 +47,7 @@ class Recipe:
     """What a student is made of.
 
     :param corpora: Public corpora, and the number of training dialogues of each.
+    :param intents: Intent sets whose training sentences are texts, all of them.
     :param turns: Number of single turns of each corpus.
     :param glosses: Number of WordNet's glosses.
     :param tokens: Size of the vocabulary.
@@ -54,27 +56,27 @@ class Recipe:
     """
 
     corpora: Mapping[str, int]
+    intents: tuple[str, ...] = ()
     turns: int = 20_000
-    glosses: int = 120_000
+    glosses: int = 60_000
     tokens: int = 28_672
     dimension: int = 256
-    options: Distil = Distil(targets="vectors", epochs=4)
+    options: Distil = field(default_factory=partial(Distil, targets="vectors", epochs=8, batch_size=512))
 
 
-RECIPE = Recipe({"self_dialogue": 3000})
+RECIPE = Recipe({"self_dialogue": 4000}, intents=("hwu64", "snips"))
 
 
-def make(
-    recipe: Recipe, *, data: Path, wordnet: Path, work: Path, seed: int, teacher: str = TEACHER
-) -> StudentEncoder:
+def make(recipe: Recipe, *, data: Path, wordnet: Path, work: Path, seed: int, teacher: str = TEACHER) -> StudentEncoder:
     """Return a student made by a recipe.
 
     :param data: Folder with a folder per corpus, as `dial2vec fetch` fills it.
     :param wordnet: Folder with WordNet's database.
+    :param seed: Seed of the order in which texts are learnt.
     :param work: Folder that keeps the teacher's vectors and the training's state, so that a killed run goes on.
     """
     encoder = DialogueEncoder.from_pretrained(teacher)
-    texts = read_texts(recipe, data=data, wordnet=wordnet, seed=seed)
+    texts = read_texts(recipe, data=data, wordnet=wordnet)
     dialogues = [dialogue for own in texts.values() for dialogue in own]
     vocabulary = vocabulary_of(encoder, dialogues, size=recipe.tokens)
     # Each kind of text has a folder of vectors, so that another mixture encodes only what is new.
@@ -94,14 +96,16 @@ def make(
     return StudentEncoder(table, vocabulary.tokenizer, name="general", teacher=teacher)
 
 
-def read_texts(recipe: Recipe, *, data: Path, wordnet: Path, seed: int) -> dict[str, list[Dialogue]]:
-    """Return the texts of a recipe by their kind, each kind drawn by the seed."""
+def read_texts(recipe: Recipe, *, data: Path, wordnet: Path) -> dict[str, list[Dialogue]]:
+    """Return the texts of a recipe by their kind; the draws are the same for every seed, and so the vectors."""
     texts = {}
     for name, n in recipe.corpora.items():
-        dialogues = training_dialogues(name, data)
-        texts[name] = drawn(dialogues, n, seed, name)
-        texts[f"{name} turns"] = drawn(single_turns(dialogues), recipe.turns, seed, name, "turns")
-    texts["glosses"] = drawn(glosses(wordnet), recipe.glosses, seed, "glosses")
+        dialogues = split_of(name, data, TRAIN)
+        texts[name] = drawn(dialogues, n, name)
+        texts[f"{name}_turns"] = drawn(single_turns(dialogues), recipe.turns, name, "turns")
+    if recipe.intents:
+        texts["intents"] = intent_turns(recipe.intents, data / "intents" / "intents.zip")
+    texts["glosses"] = drawn(glosses(wordnet), recipe.glosses, "glosses")
     return texts
 
 

@@ -10,21 +10,24 @@ import numpy as np
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.config import Prepare
 from dial2vec.data.corpora import get_corpus
-from dial2vec.data.splits import assign_splits
+from dial2vec.data.splits import SPLITS, assign_splits
 from dial2vec.draws import rng_for
 from dial2vec.errors import CorpusError
+from dial2vec_papers.tasks.intents import read_intents
 
 # Seed of the splits in params.yaml. Dialogues of dev and test of such a split teach nothing, whatever the student's
 # seed, so that they can be used for measuring.
 SPLIT_SEED = 42
+TRAIN, TEST = SPLITS.index("train"), SPLITS.index("test")
 # Words of a turn that is a text of its own: shorter ones have no topic, longer ones are like dialogues.
 FEWEST_WORDS, MOST_WORDS = 4, 60
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 
 
-def training_dialogues(name: str, data: Path) -> list[Dialogue]:
-    """Return the dialogues of a public corpus that its split puts into train, sorted by id.
+def split_of(name: str, data: Path, wanted: int) -> list[Dialogue]:
+    """Return the dialogues of a public corpus that belong to a split, sorted by id.
 
+    :param wanted: `TRAIN` or `TEST`.
     :param data: folder with the folder `name`, which `dial2vec fetch` fills.
     :raises CorpusError: if the corpus is not there, or damaged.
     """
@@ -39,13 +42,23 @@ def training_dialogues(name: str, data: Path) -> list[Dialogue]:
         test_share=shares.test_share,
         seed=SPLIT_SEED,
     )
-    return [dialogue for dialogue, split in zip(dialogues, splits, strict=True) if split == 0]
+    return [dialogue for dialogue, split in zip(dialogues, splits, strict=True) if split == wanted]
 
 
 def single_turns(dialogues: Iterable[Dialogue]) -> list[Dialogue]:
     """Return the different turns of 4 to 60 words, each as a dialogue of one turn, sorted."""
     turns = {turn.text for dialogue in dialogues for turn in dialogue.turns}
-    return _alone(sorted(text for text in turns if FEWEST_WORDS <= len(text.split()) <= MOST_WORDS))
+    return alone(sorted(text for text in turns if FEWEST_WORDS <= len(text.split()) <= MOST_WORDS))
+
+
+def intent_turns(names: Sequence[str], path: Path) -> list[Dialogue]:
+    """Return the different training sentences of intent sets, each as a dialogue of one turn, sorted.
+
+    :param names: `hwu64`, `snips`, ...
+    :param path: folder or zip of the sets, as `dial2vec papers tables --intents` takes it.
+    :raises CorpusError: if a set is not there, or damaged.
+    """
+    return alone(sorted({text for name in names for text in read_intents(name, path).train.texts}))
 
 
 def glosses(folder: Path) -> list[Dialogue]:
@@ -65,7 +78,7 @@ def glosses(folder: Path) -> list[Dialogue]:
         lines = path.read_text(encoding="utf-8").splitlines()
         # Lines of the licence begin with blanks.
         texts += [_gloss(line) for line in lines if not line.startswith(" ")]
-    return _alone(texts)
+    return alone(texts)
 
 
 def _gloss(line: str) -> str:
@@ -77,7 +90,8 @@ def _gloss(line: str) -> str:
     return f"{', '.join(words)}: {gloss.strip()}"
 
 
-def _alone(texts: Sequence[str]) -> list[Dialogue]:
+def alone(texts: Sequence[str]) -> list[Dialogue]:
+    """Return a dialogue of one turn for each text."""
     return [Dialogue(str(number), (Turn("user", text),)) for number, text in enumerate(texts)]
 
 

@@ -74,9 +74,8 @@ def test_a_missing_wordnet_says_how_to_get_it(tmp_path):
 
 def test_single_turns_are_neither_short_nor_repeated():
     said = ("one two three", "one two three four", "one two three four", "word " * 61)
-    assert [dialogue.turns[0].text for dialogue in single_turns([Dialogue("d", tuple(Turn("a", t) for t in said))])] == [
-        "one two three four"
-    ]
+    turns = single_turns([Dialogue("d", tuple(Turn("a", text) for text in said))])
+    assert [dialogue.turns[0].text for dialogue in turns] == ["one two three four"]
 
 
 def test_a_word_that_the_teacher_splits_gets_a_row_and_unused_tokens_lose_theirs(tmp_path):
