@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
 import textwrap
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +22,8 @@ from dial2vec.cli.table import fitted, width
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dial2vec.collection.changes import GroupChanges
+    from dial2vec.collection.changes.grouped import Record
     from dial2vec.collection.changes.over_time import Period
     from dial2vec.collection.collection_folder import CollectionFolder
 
@@ -47,7 +52,7 @@ def groups(
     if over is not None and keys:
         raise Dial2vecError("found --key with --over, which shows no metadata; expected one of them. Leave one out.")
     from conversations.progress import waiting
-    from dial2vec.collection.changes import groups_over_time
+    from dial2vec.collection.changes.over_time import shares_over_time
     from dial2vec.collection.changes.overview import overview
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.filters import Filters
@@ -55,16 +60,16 @@ def groups(
     collection, filters = CollectionFolder(folder), Filters(where=where)
     if over is not None:
         with waiting("counting dialogues"):
-            periods = groups_over_time(collection, over, filters=filters)
+            periods = shares_over_time(collection, over, filters=filters)
         click.echo(_plain(periods, as_csv=as_csv) if as_json or as_csv else _over_time(periods, over))
         return
     with waiting("counting dialogues"):
         table, marks = overview(collection, keys=keys, filters=filters)
     if as_json or as_csv:
-        click.echo(_plain(table.reset_index(), as_csv=as_csv))
+        click.echo(_plain(table, as_csv=as_csv))
         return
     click.echo(_overview(table))
-    if len(marks):
+    if marks:
         click.echo("* differs clearly from all other dialogues, with all tries counted (5 %)")
 
 
@@ -120,33 +125,40 @@ def compare(
             done=bar.update,
         )
     if as_json:
-        tables = ("groups", "metadata", "terms", "dialogues")
-        parts = [f'"{name}": {_plain(getattr(changes, name), as_csv=False)}' for name in tables]
+        parts = [f'"{name}": {_plain(table, as_csv=False)}' for name, table in changes.records.items()]
         click.echo(f'{{"n_before": {changes.n_before}, "n_after": {changes.n_after}, {", ".join(parts)}}}')
         return
     click.echo(f"{changes.n_before:,} dialogues before, {changes.n_after:,} after")
     click.echo(_comparison(changes, {"before": first, "after": second or first}))
 
 
-def _plain(table: pd.DataFrame, *, as_csv: bool) -> str:
-    """Return a table as CSV, or as a JSON list of records."""
+def _plain(table: Sequence[Record], *, as_csv: bool) -> str:
+    """Return a table as CSV, or as a JSON list of records; numbers that are not defined are missing."""
+    rows = [{name: None if cell != cell else cell for name, cell in row.items()} for row in table]
     if not as_csv:
-        return str(table.to_json(orient="records", date_format="iso", double_precision=15, force_ascii=False))
+        return json.dumps(rows, ensure_ascii=False, default=datetime.isoformat)
     from dial2vec.collection.formulas import without_formula
 
-    safe = table.map(lambda cell: without_formula(cell) if isinstance(cell, str) else cell)
-    return str(safe.to_csv(index=False, lineterminator="\n")).rstrip("\n")
+    written = io.StringIO()
+    writer = csv.DictWriter(written, list(rows[0]) if rows else (), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        safe: Record = {name: without_formula(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+        writer.writerow(safe | ({"period": safe["period"].date()} if "period" in safe else {}))
+    return written.getvalue().rstrip("\n")
 
 
-def _overview(table: pd.DataFrame) -> str:
+def _overview(table: Sequence[Record]) -> str:
     """Return the groups, largest first, with as many numbers of the metadata as fit, and what stands out."""
     room = max(1, (width() - NAME - 21) // NUMBER)
-    keys = [name.removeprefix("mean.") for name in table.columns if name.startswith("mean.")][:room]
+    keys = [name.removeprefix("mean.") for name in (table[0] if table else ()) if name.startswith("mean.")][:room]
     heads = "".join(f"{fitted(key, NUMBER - 2):>{NUMBER}}" for key in keys)
     lines = [f"{'id':>4} {'size':>7} {'share':>6}  {'name':<{NAME}}{heads}"]
-    for id, row in table.iterrows():
+    for row in table:
         numbers = "".join(f"{_spread(row[f'mean.{key}'], row[f'sd.{key}']):>{NUMBER}}" for key in keys)
-        lines.append(f"{id:>4} {row['size']:>7,} {row['share']:>6.1%}  {fitted(row['name'], NAME):<{NAME}}{numbers}")
+        lines.append(
+            f"{row['id']:>4} {row['size']:>7,} {row['share']:>6.1%}  {fitted(row['name'], NAME):<{NAME}}{numbers}"
+        )
         lines += _indented(f"* {row['stands_out']}") if row["stands_out"] else []
     return "\n".join(line.rstrip() for line in lines)
 
@@ -163,23 +175,24 @@ def _spread(mean: float, sd: float) -> str:
     return short(mean) + ("" if math.isnan(sd) else f" ± {short(sd)}")
 
 
-def _over_time(table: pd.DataFrame, over: Period) -> str:
+def _over_time(table: Sequence[Record], over: Period) -> str:
     """Return the share of each group in the last periods that fit, then all clear changes, the latest first."""
     form = "%Y-%m" if over == "month" else "%Y-%m-%d"
-    shares = table.pivot(index=["group", "name"], columns="period", values="share")
-    shares = shares[shares.columns[-max(1, (width() - NAME - 6) // SHARE) :]]
-    sizes = table.groupby("group")["size"].sum()
-    heads = "".join(f"{period.strftime(form):>{SHARE + 1}}" for period in shares.columns)
+    of_groups = [list(rows) for _, rows in groupby(table, key=lambda row: row["group"])]
+    last = slice(-max(1, (width() - NAME - 6) // SHARE), None)
+    heads = "".join(f"{row['period'].strftime(form):>{SHARE + 1}}" for row in of_groups[0][last])
     lines = [f"{'id':>4}  {'name':<{NAME}}{heads}"]
-    for (id, name), row in sorted(shares.iterrows(), key=lambda item: -int(sizes[item[0][0]])):
-        lines.append(f"{id:>4}  {fitted(name, NAME):<{NAME}}" + "".join(f"{share:>{SHARE + 1}.1%}" for share in row))
-    clear = table[table["change"] != ""].sort_values(["period", "p"], ascending=[False, True], kind="stable")
+    for rows in sorted(of_groups, key=lambda rows: -sum(row["size"] for row in rows)):
+        shares = "".join(f"{row['share']:>{SHARE + 1}.1%}" for row in rows[last])
+        lines.append(f"{rows[0]['group']:>4}  {fitted(rows[0]['name'], NAME):<{NAME}}{shares}")
+    clear = sorted((row for row in table if row["change"]), key=lambda row: row["p"])
+    clear.sort(key=lambda row: row["period"], reverse=True)
     lines.append("Clear changes, each period against all before it, with all tries counted (5 %):")
-    for row in clear.to_dict("records"):
+    for row in clear:
         interval = row["difference_low"], row["difference_high"]
         words = _change(row["change"], row["before"], row["share"], interval, row["p_adjusted"])
         lines.append(f"  {row['period'].strftime(form)}  {fitted(row['name'], NAME)} ({row['group']}) {words}")
-    return "\n".join(lines if len(clear) else [*lines, "  none"])
+    return "\n".join(lines if clear else [*lines, "  none"])
 
 
 def _change(change: str, before: float, after: float, interval: tuple[float, float], p: float) -> str:
@@ -199,36 +212,29 @@ def _comparison(changes: GroupChanges, collections: dict[str, CollectionFolder])
     :param collections: collection of the side "before", and of the side "after".
     """
     lines: list[str] = []
-    for kind, title, table in (
-        ("group", "Groups", changes.groups),
-        ("metadata", "Metadata", changes.metadata),
-        ("term", "Terms within groups", changes.terms),
-    ):
-        clear = table[table["change"] != ""].to_dict("records")
+    for name, title in (("groups", "Groups"), ("metadata", "Metadata"), ("terms", "Terms within groups")):
+        clear = [row for row in changes.records[name] if row["change"]]
         lines.append(f"{title}: {len(clear) or 'no'} clear change{'s' * (len(clear) != 1)}")
         for row in clear:
             lines.append(f"  {_sentence(row)}")
-            same = (changes.dialogues["kind"] == kind) & (changes.dialogues["what"] == _what(row))
-            same &= changes.dialogues["group"].fillna(-1) == _group(row)
-            for example in changes.dialogues[same].to_dict("records"):
-                lines.append(_dialogue(example, collections[example["side"]], row.get("term", "")))
+            shown = name.removesuffix("s"), _what(row), row["group"]
+            for example in changes.records["dialogues"]:
+                if (example["kind"], example["what"], example["group"]) == shown:
+                    lines.append(_dialogue(example, collections[example["side"]], row.get("term", "")))
     return "\n".join(lines)
 
 
-def _group(row: dict[str, Any]) -> int:
-    """Return the id of the group of a change, -1 for all dialogues."""
-    return row["group"] if isinstance(row["group"], int) else -1
-
-
-def _what(row: dict[str, Any]) -> str:
+def _what(row: Record) -> str:
     if "term" in row:
         return str(row["term"])
     return "" if "key" not in row else row["key"] + (f" = {row['value']}" if isinstance(row["value"], str) else "")
 
 
-def _sentence(row: dict[str, Any]) -> str:
-    group = f"{fitted(row['name'], NAME)} ({row['group']})" if _group(row) >= 0 else fitted(row["name"], NAME)
-    group = "all dialogues" if "key" in row and _group(row) < 0 else group
+def _sentence(row: Record) -> str:
+    if row["group"] is None:
+        group = "all dialogues" if "key" in row else fitted(row["name"], NAME)
+    else:
+        group = f"{fitted(row['name'], NAME)} ({row['group']})"
     subject = group + (f": {printable(_what(row))}" if _what(row) else "")
     interval = row["low"], row["high"]
     if row["change"] not in ("rose", "fell"):
@@ -238,7 +244,7 @@ def _sentence(row: dict[str, Any]) -> str:
     return f"{subject} {means} ({low} to {high}, {_p(row['p_adjusted'])})"
 
 
-def _dialogue(example: dict[str, Any], collection: CollectionFolder, term: str) -> str:
+def _dialogue(example: Record, collection: CollectionFolder, term: str) -> str:
     """Return the id of a dialogue and its opening, or its first turn with a term."""
     [dialogue] = collection.dialogues([collection.row(example["dialogue_id"])])
     having = [turn.text for turn in dialogue.turns if term and term in turn.text.lower()]

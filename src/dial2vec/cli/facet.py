@@ -94,13 +94,16 @@ def _values(answers: tuple[str, ...], known: tuple[str, ...]) -> list[FacetValue
 
 def _table(result: Facet) -> str:
     """Return a line per answer with its size and expected share, and below it the dialogues that are surest."""
+    import pyarrow.compute as pc
+
     room = width()
     lines = [f"{'dialogues':>9} {'expected':>8}  answer"]
-    table = result.table.sort_values(["probability", "dialogue_id"], ascending=[False, True])
+    rows = result.rows.sort_by([("probability", "descending"), ("dialogue_id", "ascending")])
     for label, size in result.sizes.items():
         lines.append(f"{size:>9,} {result.shares[label]:>8.1%}  {printable(label)}"[:room])
-        for row in table[table["value"] == label].dropna(subset="turn").head(SHOWN).itertuples():
-            end = f"  {printable(row.dialogue_id)}"
-            text = fitted(f"{row.speaker}: {row.text}", room - 26 - len(end), least=MIN_TEXT)
-            lines.append(f"{'':20}{row.probability:>5.0%} {text}{end}")
+        answers = rows.filter((pc.field("value") == label) & pc.field("turn").is_valid())
+        for row in answers.slice(0, SHOWN).to_pylist():
+            end = f"  {printable(row['dialogue_id'])}"
+            text = fitted(f"{row['speaker']}: {row['text']}", room - 26 - len(end), least=MIN_TEXT)
+            lines.append(f"{'':20}{row['probability']:>5.0%} {text}{end}")
     return "\n".join(lines)

@@ -76,11 +76,10 @@ def _table(result: Segments, collection: CollectionFolder) -> str:
 
 def _show_dialogue(collection: CollectionFolder, dialogue_id: str, *, as_json: bool) -> None:
     """Print the segments of a dialogue with their turns."""
-    from dial2vec.collection.segments import segments_table
+    from dial2vec.collection.segments.segments import segments_of
 
     [dialogue] = collection.dialogues([collection.row(dialogue_id)])
-    table = segments_table(collection)
-    rows = table[table["dialogue_id"] == dialogue_id].to_dict("records")
+    rows = segments_of(collection, dialogue_id)
     if not rows:
         raise Dial2vecError(
             f"dialogue {dialogue_id!r} of {collection.folder} has no segments, because it was added later; expected "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from dial2vec.collection.changes.changed_terms import changed_terms
 from dial2vec.collection.changes.contrasting import Compared, Contrast, contrasts
 from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, change_words, exact_p, newcombe
 from dial2vec.collection.changes.facts import KnownFacts, facts_of
+from dial2vec.collection.changes.grouped import Record
 from dial2vec.collection.changes.sides import Sides, Span, sides_of
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
@@ -21,6 +22,8 @@ from dial2vec.encoder.nearest import unit_rows
 if TYPE_CHECKING:
     import pandas as pd
 
+# Columns of the tables; those with figures come last.
+COLUMNS = {"groups": ("size_before", "size_after"), "metadata": ("key", "value"), "terms": ("term",)}
 FIGURES = ("n_before", "n_after", "before", "after", "difference", "low", "high", "p", "p_adjusted", "change")
 SHOWS = ("kind", "group", "name", "what", "change", "side", "dialogue_id")
 # Dialogues that show a change.
@@ -33,29 +36,57 @@ FAR_NAME = "far from every group"
 
 @dataclass(frozen=True, slots=True)
 class GroupChanges:
-    """What changed between two sides, as tables of pandas.
+    """What changed between two sides, as tables.
 
-    All have `n_before` and `n_after` (dialogues compared), `before` and `after` (share in [0, 1], or mean),
-    `difference` with its 95 % interval `low` and `high`, `p`, `p_adjusted` (for all that was tried) and
+    All but `dialogues` have `n_before` and `n_after` (dialogues compared), `before` and `after` (share in [0, 1], or
+    mean), `difference` with its 95 % interval `low` and `high`, `p`, `p_adjusted` (for all that was tried) and
     `change`: "grew", "shrank", "new", "gone", "rose", "fell", or "" without a clear change.
 
-    :param groups: a row per group with `group` (id), `name`, `size_before`, `size_after`, clear changes first; the last
-        row counts dialogues that are far from every group, perhaps a new topic, and has no id.
-    :param metadata: a row per clear change of a mean, or of the share of a value or label, with `group` (missing for
-        all dialogues), `name`, `key` and `value` (missing for a mean).
-    :param terms: a row per term whose share changed clearly within a group, with `group`, `name` and `term`.
-    :param dialogues: up to 3 dialogues that show each change: `kind` ("group", "metadata" or "term"), `group`, `name`,
-        `what` (key, "key = value" or term), `change`, `side` ("before" or "after"), `dialogue_id`.
+    :param records: rows of the tables "groups", "metadata", "terms" and "dialogues"; as DataFrames of pandas they are
+        the properties of these names.
     :param n_before: number of dialogues on the first side.
     :param n_after: number of dialogues on the second side.
     """
 
-    groups: pd.DataFrame
-    metadata: pd.DataFrame
-    terms: pd.DataFrame
-    dialogues: pd.DataFrame
+    records: dict[str, list[Record]]
     n_before: int
     n_after: int
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """Return a row per group with `group` (id), `name`, `size_before`, `size_after`, clear changes first.
+
+        The last row counts dialogues that are far from every group, perhaps a new topic, and has no id.
+        """
+        return self._table("groups")
+
+    @property
+    def metadata(self) -> pd.DataFrame:
+        """Return a row per clear change of a mean, or of the share of a value or label.
+
+        It has `group` (missing for all dialogues), `name`, `key` and `value` (missing for a mean).
+        """
+        return self._table("metadata")
+
+    @property
+    def terms(self) -> pd.DataFrame:
+        """Return a row per term whose share changed clearly within a group, with `group`, `name` and `term`."""
+        return self._table("terms")
+
+    @property
+    def dialogues(self) -> pd.DataFrame:
+        """Return up to 3 dialogues that show each change.
+
+        `kind` is "group", "metadata" or "term", `what` a key, "key = value" or a term, `side` "before" or "after";
+        `group`, `name`, `change` and `dialogue_id` are the others.
+        """
+        return self._table("dialogues")
+
+    def _table(self, name: str) -> pd.DataFrame:
+        import pandas as pd
+
+        columns = SHOWS if name == "dialogues" else ("group", "name", *COLUMNS[name], *FIGURES)
+        return pd.DataFrame(self.records[name], columns=list(columns)).astype({"group": "Int64"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +133,10 @@ def compare_groups(
     """
     sides = sides_of(collection, other, Span(before, after, since, until), filters)
     facts = facts_of(*sides.collections, keys=keys)
-    groups, metadata, terms = _groups(sides), _metadata(sides, facts), _terms(sides, seed, done)
+    tables = {"groups": _groups(sides), "metadata": _metadata(sides, facts), "terms": _terms(sides, seed, done)}
     return GroupChanges(
-        _table(sides, groups, "size_before", "size_after"),
-        _table(sides, metadata, "key", "value"),
-        _table(sides, terms, "term"),
-        _shown(sides, group=groups, metadata=metadata, term=terms),
+        {name: _records(sides, rows, *COLUMNS[name]) for name, rows in tables.items()}
+        | {"dialogues": _shown(sides, tables)},
         *np.bincount(sides.side[sides.side >= 0], minlength=2).tolist(),
     )
 
@@ -224,26 +253,23 @@ def _of_group(sides: Sides, row: _Row, *, everywhere: str | None) -> dict[str, A
     return {"group": int(sides.grouped.ids[row.group]), "name": sides.grouped.names[row.group]}
 
 
-def _table(sides: Sides, rows: Sequence[_Row], *columns: str) -> pd.DataFrame:
-    import pandas as pd
-
+def _records(sides: Sides, rows: Sequence[_Row], *columns: str) -> list[Record]:
     everywhere = FAR_NAME if "size_before" in columns else None
-    records = [_of_group(sides, row, everywhere=everywhere) | row.record for row in rows]
-    table = pd.DataFrame(records, columns=["group", "name", *columns, *FIGURES]).astype({"group": "Int64"})
-    return sides.grouped.without_hidden(table)
+    records = (_of_group(sides, row, everywhere=everywhere) | row.record for row in rows)
+    return sides.grouped.without_hidden(
+        {name: record[name] for name in ("group", "name", *columns, *FIGURES)} for record in records
+    )
 
 
-def _shown(sides: Sides, **tables: Sequence[_Row]) -> pd.DataFrame:
+def _shown(sides: Sides, tables: Mapping[str, Sequence[_Row]]) -> list[Record]:
     """Return the dialogues that show the changes of the tables."""
-    import pandas as pd
-
     records = [
-        {"kind": kind}
-        | _of_group(sides, row, everywhere=FAR_NAME if kind == "group" else None)
+        {"kind": kind.removesuffix("s")}
+        | _of_group(sides, row, everywhere=FAR_NAME if kind == "groups" else None)
         | {"what": row.what, "change": row.record["change"]}
         | {"side": "after" if sides.side[at] else "before", "dialogue_id": sides.id_of(at)}
         for kind, rows in tables.items()
         for row in rows
         for at in row.rows.tolist()
     ]
-    return sides.grouped.without_hidden(pd.DataFrame(records, columns=list(SHOWS)).astype({"group": "Int64"}))
+    return sides.grouped.without_hidden(records)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,8 @@ from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError, CorpusError
 
-if TYPE_CHECKING:
-    import pandas as pd
+# A row of a table by column. Tables are lists of them, as pandas is an extra.
+Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +42,13 @@ class Grouped:
         """Return the names of the groups."""
         return [cluster.name for cluster in self.clusters.clusters]
 
-    def without_hidden(self, table: pd.DataFrame, column: str = "group") -> pd.DataFrame:
+    def without_hidden(self, table: Iterable[Record], column: str = "group") -> list[Record]:
         """Return a table without the rows of hidden groups, which count in everything else.
 
         :param column: column with the ids of groups; a row without one stays.
         """
-        hidden = [cluster.id for cluster in self.clusters.clusters if cluster.hidden]
-        return table[~table[column].isin(hidden)].reset_index(drop=True)
+        hidden = {cluster.id for cluster in self.clusters.clusters if cluster.hidden}
+        return [record for record in table if record[column] not in hidden]
 
     def closest(self, rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
         """Return the n of these rows that are closest to the centre of their group, the closest first."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.changes.evidence import adjusted, change_words, exact_p, newcombe, wilson
-from dial2vec.collection.changes.grouped import nearest_groups
+from dial2vec.collection.changes.grouped import Record, nearest_groups
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
 from dial2vec.errors import CorpusError
@@ -41,6 +41,13 @@ def groups_over_time(
     """
     import pandas as pd
 
+    return pd.DataFrame(shares_over_time(collection, over, filters=filters))
+
+
+def shares_over_time(
+    collection: CollectionFolder, over: Period = "week", *, filters: Filters | None = None
+) -> list[Record]:
+    """Return the rows of `groups_over_time`; the period is a `datetime`."""
     if over not in get_args(Period):
         raise CorpusError(f"found periods of {over!r}; expected day, week or month. Name one of these.")
     grouped = nearest_groups(collection)
@@ -66,11 +73,12 @@ def groups_over_time(
     figures |= {"before": before, "difference": share - before, "difference_low": difference_low}
     figures |= {"difference_high": difference_high, "p": p, "p_adjusted": p_adjusted, "change": change}
     table = {
-        "group": np.repeat(grouped.ids, n),
-        "name": np.repeat(np.array(grouped.names, dtype=object), n),
-        "period": np.tile(starts.astype("datetime64[s]"), k),
-    } | {name: values.ravel() for name, values in figures.items()}
-    return grouped.without_hidden(pd.DataFrame(table).sort_values(["group", "period"], kind="stable"))
+        "group": np.repeat(grouped.ids, n).tolist(),
+        "name": np.repeat(np.array(grouped.names, dtype=object), n).tolist(),
+        "period": np.tile(starts.astype("datetime64[s]"), k).tolist(),
+    } | {name: values.ravel().tolist() for name, values in figures.items()}
+    records = (dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True))
+    return sorted(grouped.without_hidden(records), key=lambda row: (row["group"], row["period"]))
 
 
 def dated_rows(

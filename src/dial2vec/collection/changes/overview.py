@@ -11,7 +11,7 @@ from conversations.words import short
 from dial2vec.collection.changes.contrasting import contrasts
 from dial2vec.collection.changes.evidence import LEVEL, adjusted
 from dial2vec.collection.changes.facts import Cells, KnownFacts, facts_of, mean_and_sd, sums_of
-from dial2vec.collection.changes.grouped import Grouped, read_groups
+from dial2vec.collection.changes.grouped import Grouped, Record, read_groups
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
 
@@ -37,7 +37,9 @@ def groups_table(
     :raises ArtifactError: if the collection has no clusters, or damaged ones.
     :raises CorpusError: if a key is unknown, or a filter is invalid or names something unknown.
     """
-    return overview(collection, keys=keys, filters=filters)[0]
+    import pandas as pd
+
+    return pd.DataFrame(overview(collection, keys=keys, filters=filters)[0]).set_index("id")
 
 
 def standing_out(
@@ -56,13 +58,15 @@ def standing_out(
     :raises ArtifactError: if the collection has no clusters, or damaged ones.
     :raises CorpusError: if a key is unknown, or a filter is invalid or names something unknown.
     """
-    return overview(collection, keys=keys, filters=filters)[1]
+    import pandas as pd
+
+    return pd.DataFrame(overview(collection, keys=keys, filters=filters)[1], columns=list(STANDING_OUT))
 
 
 def overview(
     collection: CollectionFolder, *, keys: Sequence[str] = (), filters: Filters | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the results of `groups_table` and of `standing_out`, which are computed together."""
+) -> tuple[list[Record], list[Record]]:
+    """Return the rows of `groups_table` and of `standing_out`, which are computed together."""
     grouped, facts = read_groups(collection), facts_of(collection, keys=keys)
     cells = grouped.groups.astype(np.int64)
     rows = None if filters is None else filters.rows(collection)
@@ -73,9 +77,7 @@ def overview(
     return _table(grouped, facts, cells, marks), marks
 
 
-def _standing_out(grouped: Grouped, facts: KnownFacts, cells: Cells) -> pd.DataFrame:
-    import pandas as pd
-
+def _standing_out(grouped: Grouped, facts: KnownFacts, cells: Cells) -> list[Record]:
     own = np.eye(len(grouped.ids), dtype=bool)
     tried = contrasts(facts, cells, ~own, own)
     rows = []
@@ -84,42 +86,38 @@ def _standing_out(grouped: Grouped, facts: KnownFacts, cells: Cells) -> pd.DataF
     ):
         n_outside, n_inside, outside, inside, *interval, own_p = compared
         if p <= LEVEL and (value is None or inside > outside):
-            group = grouped.ids[pair], grouped.names[pair]
+            group = int(grouped.ids[pair]), grouped.names[pair]
             figures = n_inside, n_outside, inside, outside, inside - outside, *interval, own_p, p
-            rows.append((*group, key, value, *figures))
-    table = pd.DataFrame(rows, columns=list(STANDING_OUT))
-    return grouped.without_hidden(table.sort_values(["group", "p"], kind="stable"))
+            rows.append(dict(zip(STANDING_OUT, (*group, key, value, *figures), strict=True)))
+    return grouped.without_hidden(sorted(rows, key=lambda row: (row["group"], row["p"])))
 
 
-def _table(grouped: Grouped, facts: KnownFacts, cells: Cells, marks: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
+def _table(grouped: Grouped, facts: KnownFacts, cells: Cells, marks: Sequence[Record]) -> list[Record]:
     k = len(grouped.ids)
     sizes = np.bincount(cells[cells >= 0], minlength=k)
     areas = {area.id: area.name for area in grouped.clusters.areas}
-    table = pd.DataFrame(
-        {
-            "id": grouped.ids,
-            "name": grouped.names,
-            "area": [areas.get(cluster.area) for cluster in grouped.clusters.clusters],
-            "size": sizes,
-            "share": sizes / max(1, sizes.sum()),
-        }
-    )
+    columns: dict[str, Sequence[object]] = {
+        "id": grouped.ids.tolist(),
+        "name": grouped.names,
+        "area": [areas.get(cluster.area) for cluster in grouped.clusters.clusters],
+        "size": sizes.tolist(),
+        "share": (sizes / max(1, sizes.sum())).tolist(),
+    }
     for key, numbers in facts.numbers.items():
         sums, middle = sums_of(numbers, cells, k)
-        table[f"mean.{key}"], table[f"sd.{key}"] = mean_and_sd(sums, middle)
-        table[f"n.{key}"] = sums[0].astype(np.int64)
+        columns[f"mean.{key}"], columns[f"sd.{key}"] = (figures.tolist() for figures in mean_and_sd(sums, middle))
+        columns[f"n.{key}"] = sums[0].astype(np.int64).tolist()
     words: dict[int, list[str]] = {id: [] for id in grouped.ids.tolist()}
-    for mark in marks.itertuples():
-        words[mark.group].append(in_words(mark.key, mark.value, mark.inside, mark.outside))
-    table["stands_out"] = ["; ".join(words[id]) for id in grouped.ids.tolist()]
-    return grouped.without_hidden(table, "id").set_index("id").sort_values("size", ascending=False, kind="stable")
+    for mark in marks:
+        words[mark["group"]].append(in_words(mark))
+    columns["stands_out"] = ["; ".join(words[id]) for id in grouped.ids.tolist()]
+    table = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return sorted(grouped.without_hidden(table, "id"), key=lambda row: -row["size"])
 
 
-def in_words(key: str, value: object, inside: float, outside: float) -> str:
+def in_words(mark: Record) -> str:
     """Return one finding: "channel = phone 62% (others 31%)" or "csat 2.1 (others 3.9)"."""
-    # A missing value of a table of pandas may be None or NaN.
-    if not isinstance(value, str):
+    key, value, inside, outside = (mark[name] for name in ("key", "value", "inside", "outside"))
+    if value is None:
         return f"{key} {short(inside)} (others {short(outside)})"
     return f"{key} = {value} {inside:.0%} (others {outside:.0%})"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import accumulate, islice
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -28,7 +29,7 @@ MOST_GREY = 0.1
 # A code is a byte; more groups are joined.
 MOST_NAMED = 250
 # From fine to coarse; the first with no more periods than colours is used.
-PERIODS = ("D", "W", "M", "Q", "Y")
+PERIODS = ("day", "week", "month", "quarter", "year")
 # Colourings by metadata: each is a byte per dialogue on the page, and a line of the menu.
 MOST_KEYS = 20
 
@@ -67,11 +68,11 @@ def colourings(collection: CollectionFolder, rows: NDArray[np.int64]) -> list[Co
     """
     table = collection.rows.take(rows)
     labels = [", ".join(names) for names in table["labels"].to_pylist()]
-    dates = table["date"].to_pandas()
+    dates = table["date"].combine_chunks()
     ways = [
         *_by_topic(collection, rows),
         *([_by_category("label", labels)] if any(labels) else []),
-        *([_by_time(dates)] if dates.notna().any() else []),
+        *([_by_time(dates)] if dates.null_count < len(dates) else []),
         *islice(_by_metadata(collection, rows), MOST_KEYS),
     ]
     ways.sort(key=lambda way: (_missing(way) > MOST_GREY, sum(mark != "faint" for mark in way.marks) == 1))
@@ -161,25 +162,29 @@ def _by_number(key: str, numbers: NDArray[np.float64]) -> Colouring:
     return _coloured(key, "number", groups.tolist(), names, _along(len(names)))
 
 
-def _by_time(dates: pd.Series) -> Colouring:
-    naive = dates.dt.tz_localize(None)
+def _by_time(dates: pa.Array) -> Colouring:
+    # Without their zone, which is UTC: Windows has no table of zones.
+    naive = dates.cast(pa.timestamp("s"), safe=False)
     for unit in PERIODS:
-        periods = naive.dt.to_period(unit)
-        names = sorted(periods.dropna().unique())
+        periods = pc.floor_temporal(naive, unit=unit).dictionary_encode()
+        names = sorted(known := [period for period in periods.dictionary.to_pylist() if period is not None])
         if len(names) <= len(TIMES):
             break
     # If there are more years than colours, consecutive years are joined.
     joined = -(-len(names) // len(TIMES))
     groups = [names[first : first + joined] for first in range(0, len(names), joined)]
     places = {period: place for place, group in enumerate(groups) for period in group}
-    titles = [_said(group[0]) if len(group) == 1 else f"{group[0]} to {group[-1]}" for group in groups]
-    codes = [places[period] if period is not pd.NaT else -1 for period in periods]
-    return _coloured("time", "time", codes, titles, _along(len(titles)))
+    titles = [_said(group[0], unit) if len(group) == 1 else f"{group[0]:%Y} to {group[-1]:%Y}" for group in groups]
+    codes = np.array([*(places[period] for period in known), -1])[periods.indices.fill_null(-1).to_numpy()]
+    return _coloured("time", "time", codes.tolist(), titles, _along(len(titles)))
 
 
-def _said(period: pd.Period) -> str:
-    """Return a day, week, month, quarter or year, such as "2026-01-05 to 2026-01-11" and "2026 Q1"."""
-    return str(period).replace("/", " to ").replace("Q", " Q")
+def _said(first: datetime, unit: str) -> str:
+    """Return a day, week, month, quarter or year by its first day: "2026-01-05 to 2026-01-11" and "2026 Q1"."""
+    if unit == "week":
+        return f"{first:%Y-%m-%d} to {first + timedelta(days=6):%Y-%m-%d}"
+    form = {"day": "%Y-%m-%d", "month": "%Y-%m", "quarter": f"%Y Q{(first.month + 2) // 3}", "year": "%Y"}
+    return first.strftime(form[unit])
 
 
 def _along(count: int) -> list[tuple[str, str]]:

@@ -5,10 +5,12 @@ Sizes and trends count the dialogues on the page; what stands out, and the news,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,8 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.words import cut
-from dial2vec.collection.changes.overview import in_words, standing_out
+from dial2vec.collection.changes.grouped import Record
+from dial2vec.collection.changes.overview import in_words, overview
 from dial2vec.collection.clustering.clusters import Cluster, Stored, read_stored
 from dial2vec.collection.clustering.decided import renamed_ids
 from dial2vec.collection.clustering.decisions import read_decisions
@@ -258,24 +261,35 @@ def _fine_topics(page: _Page) -> list[dict[str, Any]]:
 
 def _findings(collection: CollectionFolder) -> dict[int, list[str]]:
     """Return what stands out in each cluster in words, by its id, the clearest first."""
-    table = standing_out(collection)
-    difference, half = table["difference"].abs(), (table["high"] - table["low"]).clip(lower=1e-9) / 2
-    # The interval is about 2 sd / √n wide on each side, if the others are many.
-    spread = half * table["n_inside"] ** 0.5 / 2
-    share = (difference >= MUCH) | (difference >= LITTLE) & (table["inside"] >= TWICE * table["outside"])
-    matters = table["value"].notna() & share | table["value"].isna() & (difference >= OF_SPREAD * spread)
     # In half widths of their intervals shares and means can be compared; all p-values of many dialogues are 0.
-    clear = (
-        table[matters].assign(clear=(difference / half)[matters]).sort_values("clear", ascending=False, kind="stable")
-    )
+    clear = sorted(filter(_matters, overview(collection)[1]), key=lambda mark: -abs(mark["difference"]) / _half(mark))
     # The clearest value of each key comes before the second one of any.
-    order = clear.groupby(["group", "key"]).cumcount().sort_values(kind="stable").index
+    seen = Counter[tuple[int, str]]()
+    ranked = list[tuple[int, Record]]()
+    for mark in clear:
+        key = mark["group"], mark["key"]
+        ranked.append((seen[key], mark))
+        seen[key] += 1
     findings: dict[int, list[str]] = {}
-    for mark in clear.loc[order].itertuples():
-        own = findings.setdefault(int(mark.group), [])
+    for _, mark in sorted(ranked, key=itemgetter(0)):
+        own = findings.setdefault(mark["group"], [])
         if len(own) < FINDINGS:
-            own.append(in_words(mark.key, mark.value, mark.inside, mark.outside))
+            own.append(in_words(mark))
     return findings
+
+
+def _half(mark: Record) -> float:
+    """Return half the width of the interval of a difference."""
+    return max(float(mark["high"] - mark["low"]), 1e-9) / 2
+
+
+def _matters(mark: Record) -> bool:
+    """Return whether a difference is large enough to be told."""
+    difference = abs(mark["difference"])
+    if mark["value"] is not None:
+        return difference >= MUCH or (difference >= LITTLE and mark["inside"] >= TWICE * mark["outside"])
+    # The interval is about 2 sd / √n wide on each side, if the others are many.
+    return bool(difference >= OF_SPREAD * _half(mark) * mark["n_inside"] ** 0.5 / 2)
 
 
 def _known(groups: Groups, rows: NDArray[np.int64]) -> NDArray[np.int64]:

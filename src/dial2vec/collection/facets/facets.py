@@ -55,7 +55,7 @@ class FacetValue:
 class Facet:
     """The answers to a question.
 
-    :param table: a row per dialogue, in the collection's order: `dialogue_id`; `value`, a label or "none";
+    :param rows: a row per dialogue, in the collection's order: `dialogue_id`; `value`, a label or "none";
         `probability` of the value, in [0, 1]; the turn that is nearest to the value: `turn` (its number, from 0),
         `speaker` and `text`, missing for "none"; and the probabilities `p_<label>` and `p_none`, which sum to 1.
     :param sizes: number of dialogues by value, in the order of the values, "none" last.
@@ -63,9 +63,16 @@ class Facet:
     """
 
     name: str
-    table: pd.DataFrame
+    rows: pa.Table
     sizes: dict[str, int]
     shares: dict[str, float]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Return the rows as a DataFrame of pandas."""
+        import pandas as pd
+
+        return self.rows.to_pandas(types_mapper={pa.int32(): pd.Int32Dtype()}.get)
 
 
 def facet(
@@ -161,21 +168,21 @@ def _facet(
     collection: CollectionFolder, name: str, labels: Sequence[str], chances: Floats, turns: NDArray[np.int32]
 ) -> Facet:
     """Return the answers as a table."""
-    import pandas as pd
-
     every = [*labels, NONE_OF_THEM]
     places = chances.argmax(1)
     rows = np.flatnonzero(places < len(labels))
     numbers = turns[rows, places[rows]]
     spoken = [dialogue.turns[turn] for dialogue, turn in zip(collection.dialogues(rows.tolist()), numbers, strict=True)]
-    table = pd.DataFrame(
+    # Row of each dialogue in `rows`, missing for those without an answer.
+    answered = pa.array(np.searchsorted(rows, np.arange(len(places))), mask=places == len(labels))
+    table = pa.table(
         {
-            "dialogue_id": collection.rows["dialogue_id"].to_pylist(),
-            "value": np.array(every, dtype=object)[places],
+            "dialogue_id": collection.rows["dialogue_id"],
+            "value": pa.array(every).take(pa.array(places)),
             "probability": chances.max(1).astype(np.float32),
-            "turn": pd.Series(numbers, rows, dtype="Int32").reindex(range(len(places))),
-            "speaker": pd.Series([turn.speaker for turn in spoken], rows, dtype=object).reindex(range(len(places))),
-            "text": pd.Series([turn.text for turn in spoken], rows, dtype=object).reindex(range(len(places))),
+            "turn": pa.array(numbers, pa.int32()).take(answered),
+            "speaker": pa.array([turn.speaker for turn in spoken], pa.string()).take(answered),
+            "text": pa.array([turn.text for turn in spoken], pa.string()).take(answered),
         }
         | {f"p_{label}": chances[:, place].astype(np.float32) for place, label in enumerate(every)}
     )
@@ -189,17 +196,16 @@ def _facet(
 
 
 def _write(folder: Path, result: Facet, values: Sequence[FacetValue], encoder: str) -> None:
-    table = pa.Table.from_pandas(result.table, preserve_index=False)
     with atomic_path(folder / f"{result.name}.csv") as temporary:
-        pyarrow.csv.write_csv(without_formulas(table), temporary)
+        pyarrow.csv.write_csv(without_formulas(result.rows), temporary)
     record: Mapping[str, object] = {
         "name": result.name,
         "values": [asdict(value) for value in values],
         "encoder": encoder,
-        "dialogues": len(table),
+        "dialogues": len(result.rows),
         "sizes": result.sizes,
         "shares": {label: round(share, 4) for label, share in result.shares.items()},
     }
     write_json(folder / f"{result.name}.json", record)
     with atomic_path(folder / f"{result.name}.parquet") as temporary:
-        pq.write_table(table, temporary)
+        pq.write_table(result.rows, temporary)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -303,10 +303,18 @@ def segments_table(collection: CollectionFolder) -> pd.DataFrame:
         segment's share of the words of its dialogue.
     :raises ArtifactError: if there are no segments.
     """
-    import pyarrow.parquet as pq
-
     read_segments(collection)
     return pq.read_table(segments_folder(collection) / "segments.parquet").to_pandas()
+
+
+def segments_of(collection: CollectionFolder, dialogue_id: str) -> list[dict[str, Any]]:
+    """Return the rows of `segments_table` of one dialogue.
+
+    :raises ArtifactError: if there are no segments.
+    """
+    read_segments(collection)
+    chosen = [("dialogue_id", "==", dialogue_id)]
+    return pq.read_table(segments_folder(collection) / "segments.parquet", filters=chosen).to_pylist()
 
 
 def topics_table(collection: CollectionFolder) -> pd.DataFrame:

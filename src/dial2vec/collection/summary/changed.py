@@ -84,7 +84,7 @@ def changed_since(
     changes = compare_groups(collection, before=boundary, since=since, until=until, filters=filters, done=done)
     lines, clear = list[ChangedLine](), 0
     for name, most in LINES.items():
-        rows = [row for row in getattr(changes, name).to_dict("records") if row["change"]]
+        rows = [row for row in changes.records[name] if row["change"]]
         # Changes in all dialogues come before those within a group.
         rows.sort(key=lambda row: name == "metadata" and _has_group(row))
         lines += [_line(row, names) for row in rows[:most]]
