@@ -92,8 +92,9 @@ docs: .venv/installed  ## build the manual in artifacts/manual; it is read and s
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open artifacts/manual/index.html"
 
-wheel: .venv/installed  ## build dist/*.whl, to install in other environments
-	@$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
+# Without .venv: pip builds it with setuptools alone, in seconds.
+wheel:  ## build dist/*.whl, to install in other environments
+	@$(PYTHON) -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
 	@rm -rf build && ls dist/*.whl
 
 lint: .venv/installed types  ## run ruff, mypy and `make types`, and look up known vulnerabilities of the packages

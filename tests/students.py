@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 
-WITHOUT_TORCH = """
-import sys
-
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "transformers"):
-            raise ModuleNotFoundError(f"No module named {name!r}")
-
-sys.meta_path.insert(0, Missing())
-"""
 WORDS = [f"w{number}" for number in range(40)]
 
 
@@ -39,9 +30,22 @@ def save_student(folder: Path, **options: int) -> str:
     return str(folder)
 
 
+def without(*modules: str) -> str:
+    """Return the first lines of a script for which these modules are not installed."""
+    return textwrap.dedent(f"""
+        import sys
+        from importlib.machinery import PathFinder
+
+        def installed(name, path=None, target=None, find=PathFinder.find_spec):
+            return None if name.split(".")[0] in {modules!r} else find(name, path, target)
+
+        PathFinder.find_spec = staticmethod(installed)
+    """)
+
+
 def run_without_torch(script: str, folder: Path) -> str:
     """Return the last line that a script prints, run in a folder by a Python that cannot import torch."""
-    command = [sys.executable, "-c", WITHOUT_TORCH + script]
+    command = [sys.executable, "-c", without("torch", "transformers") + script]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]

