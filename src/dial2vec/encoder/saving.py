@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from dial2vec.encoder.folder import SETTINGS_FILE, is_student
 from dial2vec.encoder.head import Head
+from dial2vec.encoder.names import is_multilingual
 from dial2vec.encoder.network import Network
 from dial2vec.encoder.papers.codes import give_codes
 from dial2vec.encoder.papers.hierarchical import HIERARCHIES, load_hierarchy, name_of, save_hierarchy
@@ -36,6 +37,11 @@ def saved_settings(folder: str) -> dict[str, Any]:
         raise ModelError(
             f"{folder} holds a student, not a transformer; expected a folder made by DialogueEncoder.save_pretrained. "
             "Load it with dial2vec.load_encoder or StudentEncoder.from_pretrained."
+        )
+    if is_multilingual(folder):
+        raise ModelError(
+            f"{folder} is no transformer, which training and serving need; expected the name or folder of one. To "
+            "encode with it, load it with dial2vec.load_encoder."
         )
     path = Path(folder) / SETTINGS_FILE
     if not path.is_file():
