@@ -47,12 +47,12 @@ def texts_of(*texts: str, speakers: tuple[str, str] = ("a", "b")) -> set[str]:
 
 
 def test_names_of_speakers_and_single_letters_and_numbers_are_no_terms():
-    found = texts_of("hello bob smith", "17 b2 on the 8th", speakers=("Bob Smith", "Eve"))
-    assert found == {"hello", "on", "the", "on the"}
+    found = texts_of("hello bob smith", "17 b2 near gate 8th", speakers=("Bob Smith", "Eve"))
+    assert found == {"hello", "near", "gate", "near gate"}
 
 
 def test_pronouns_of_the_third_person_are_no_terms_alone_or_in_pairs():
-    assert texts_of("She’s singing her song", "they're not his") == {"singing", "song", "not"}
+    assert texts_of("She’s singing her song", "they're proud of his") == {"singing", "song", "proud"}
 
 
 def test_scripts_without_blanks_are_named_by_pairs_of_characters_and_katakana_by_words():

@@ -27,6 +27,7 @@ from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.notes import notes_file
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
+from dial2vec.data.language import start_advice
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
@@ -89,6 +90,8 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
                 say(f"{source} is unchanged since {folder} was made from it")
                 return CollectionFolder(folder)
         transcripts = _dialogues(folder / OWN, source, reading, say)
+        if advice := start_advice(read_dialogues(transcripts, quarantine=[]), reading.model):
+            say(advice)
         with waiting("loading the encoder"):
             encoder = load_encoder(reading.model)
         _keep_if_same(folder, transcripts, encoder.fingerprint(), say)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from conversations.dialogue import Dialogue
 from conversations.words import UNSPACED
 from dial2vec.data.function_words import Words, function_words
+from dial2vec.data.language import common_words
 
 # Largest number of dialogues that are read, and of all words.
 READ, READ_WORDS = 20_000, 4_000_000
@@ -25,8 +26,8 @@ COMMON = 0.25
 # Largest number of pairs of characters that are joined.
 JOINED = 100
 NAMED_BY, SHOWN = 3, 10
-# "she" is the most characteristic word of a cluster about a woman, and says nothing.
-PRONOUNS = frozenset(["he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs"])
+# Two characters are a word if they follow each other in this share of their occurrences (geometric mean).
+BOUND = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,9 @@ class Term:
 class Terms:
     """The words and the pairs of consecutive words of dialogues, in lower case.
 
-    Words have at least 2 letters. Numbers, names of the speakers, English pronouns of the third person, and function
-    words that the dialogues show to be such (`function_words`) do not count; nor do pairs with one of them.
+    Words have at least 2 letters. Numbers, names of the speakers, function words that the dialogues show to be such
+    (`function_words`), and the commonest words of their languages (`common_words`) do not count; nor do pairs with one
+    of them. In scripts without blanks a pair counts if it is a word.
 
     :param texts: terms of at least two dialogues, sorted.
     :param inside: 1 for each dialogue with the term, int32 [dialogues, terms].
@@ -61,10 +63,11 @@ class Terms:
         """Read the terms of dialogues."""
         words = Words.read(dialogues)
         vocabulary, size = words.vocabulary, len(words.vocabulary)
-        kept = ~function_words(words) & np.array([bool(word) and not _is_pronoun(word) for word in vocabulary])
+        kept = ~(function_words(words) | common_words(words))
+        kept[0] = False
         alone = kept & np.array([len(word) > 1 for word in vocabulary])
         before, after = words.numbers[:-1].astype(np.int64), words.numbers[1:]
-        together = kept[before] & kept[after] & (before != after)
+        together = _joined_words(words, kept) & (before != after)
         # A word is its place; a pair is size * its first word + its second word, which is larger.
         single = alone[words.numbers]
         codes = np.concatenate([words.numbers[single], (before * size + after)[together]])
@@ -119,8 +122,21 @@ def _text(vocabulary: list[str], code: int) -> str:
     return before + after if unspaced else f"{before} {after}"
 
 
-def _is_pronoun(word: str) -> bool:
-    return re.split("['’]", word)[0] in PRONOUNS
+def _joined_words(words: Words, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which pairs of consecutive words count, bool [m - 1].
+
+    A pair of words counts if both are kept. Two characters of a script without blanks count if they mostly stand
+    together, because characters of function words are in other words, too; one of them has to be kept.
+    """
+    before, after = words.numbers[:-1].astype(np.int64), words.numbers[1:].astype(np.int64)
+    count = kept[before] & kept[after]
+    unspaced = np.array([bool(re.match(f"[{UNSPACED}]", word)) for word in words.vocabulary])
+    places = np.flatnonzero(unspaced[before] & unspaced[after])
+    single = np.bincount(words.numbers, minlength=len(kept))
+    _, pairs, times = np.unique(before[places] * len(kept) + after[places], return_inverse=True, return_counts=True)
+    share = times[pairs] / np.sqrt(single[before[places]] * single[after[places]])
+    count[places] = (share > BOUND) & (kept[before[places]] | kept[after[places]])
+    return count
 
 
 def characteristic_terms(dialogues: Iterable[Dialogue], groups: Sequence[int], k: int) -> list[list[Term]]:

