@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from conversations.dialogue import Dialogue
 from conversations.words import UNSPACED
 from dial2vec.data.function_words import Words, function_words
-from dial2vec.data.language import common_words
+from dial2vec.data.languages import common_words
 
 # Largest number of dialogues that are read, and of all words.
 READ, READ_WORDS = 20_000, 4_000_000

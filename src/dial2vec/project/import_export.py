@@ -23,7 +23,7 @@ from conversations.writing import (
     write_import,
 )
 from dial2vec.data.corpora import require_corpus
-from dial2vec.data.language import start_advice
+from dial2vec.data.languages import start_advice
 from dial2vec.errors import CorpusError
 from dial2vec.files import checkout_lock
 from dial2vec.params import load_settings

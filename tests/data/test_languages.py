@@ -4,7 +4,7 @@ import pytest
 
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.data.function_words import Words
-from dial2vec.data.language import common_words, known_languages, languages_of, start_advice
+from dial2vec.data.languages import common_words, known_languages, languages_of, start_advice
 from dial2vec.data.terms import Terms
 
 SAID = {

@@ -1,4 +1,4 @@
-"""The languages of dialogues, by their commonest words, and the encoder to begin with in another than English."""
+"""Which language a dialogue is in, by the commonest words of each, and what that means for the encoder."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MULTILINGUAL = frozenset(["ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", 
 
 @cache
 def known_languages() -> dict[str, dict[str, str]]:
-    """Return the languages of `languages.yaml` by their ISO 639-1 code: name, words and letters."""
-    known: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("languages.yaml").read_text("utf-8"))
+    """Return the languages of `words.yaml` by their ISO 639-1 code: name, words and letters."""
+    known: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text("utf-8"))
     return known
 
 
