@@ -53,10 +53,12 @@ class Terms:
 
     :param texts: terms of at least two dialogues, sorted.
     :param inside: 1 for each dialogue with the term, int32 [dialogues, terms].
+    :param triples: three consecutive words of a script without blanks whose pairs both count.
     """
 
     texts: list[str]
     inside: csr_array
+    triples: frozenset[str]
 
     @classmethod
     def read(cls, dialogues: Iterable[Dialogue]) -> Terms:
@@ -67,7 +69,8 @@ class Terms:
         kept[0] = False
         alone = kept & np.array([len(word) > 1 for word in vocabulary])
         before, after = words.numbers[:-1].astype(np.int64), words.numbers[1:]
-        together = _joined_words(words, kept) & (before != after)
+        unspaced = np.array([bool(re.match(f"[{UNSPACED}]", word)) for word in vocabulary])
+        together = _counted_pairs(words, kept, unspaced) & (before != after)
         # A word is its place; a pair is size * its first word + its second word, which is larger.
         single = alone[words.numbers]
         codes = np.concatenate([words.numbers[single], (before * size + after)[together]])
@@ -84,7 +87,10 @@ class Terms:
         inside = places[columns] >= 0
         rows, columns = rows[inside], places[columns[inside]]
         counts = csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=(words.n, len(order)))
-        return cls([texts[at] for at in order], counts)
+        starts = np.flatnonzero(together[:-1] & together[1:] & unspaced[before[:-1]] & unspaced[after[1:]])
+        triples = np.unique(words.numbers[starts[:, None] + np.arange(3)], axis=0)
+        joined = frozenset("".join(vocabulary[place] for place in triple) for triple in triples)
+        return cls([texts[at] for at in order], counts, joined)
 
     def of(self, groups: Sequence[int] | NDArray[np.int32], k: int) -> list[list[Term]]:
         """Return the same as `characteristic_terms`.
@@ -95,7 +101,7 @@ class Terms:
         members = csr_array((np.ones(len(own), dtype=np.int32), (own, np.arange(len(own)))), shape=(k, len(own)))
         counts, sizes = (members @ self.inside).toarray(), np.bincount(own, minlength=k)
         everywhere = counts.sum(axis=0)
-        return [_best(self.texts, counts[at], everywhere, int(sizes[at]), len(own)) for at in range(k)]
+        return [_best(self, counts[at], everywhere, int(sizes[at]), len(own)) for at in range(k)]
 
     def shares(self, texts: Sequence[str], groups: Sequence[int] | NDArray[np.int32], k: int) -> NDArray[np.float64]:
         """Return the share of each group's dialogues that have each term, in [0, 1], [k, terms]; 0 for unknown terms.
@@ -122,7 +128,7 @@ def _text(vocabulary: list[str], code: int) -> str:
     return before + after if unspaced else f"{before} {after}"
 
 
-def _joined_words(words: Words, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _counted_pairs(words: Words, kept: NDArray[np.bool_], unspaced: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which pairs of consecutive words count, bool [m - 1].
 
     A pair of words counts if both are kept. Two characters of a script without blanks count if they mostly stand
@@ -130,7 +136,6 @@ def _joined_words(words: Words, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """
     before, after = words.numbers[:-1].astype(np.int64), words.numbers[1:].astype(np.int64)
     count = kept[before] & kept[after]
-    unspaced = np.array([bool(re.match(f"[{UNSPACED}]", word)) for word in words.vocabulary])
     places = np.flatnonzero(unspaced[before] & unspaced[after])
     single = np.bincount(words.numbers, minlength=len(kept))
     _, pairs, times = np.unique(before[places] * len(kept) + after[places], return_inverse=True, return_counts=True)
@@ -151,8 +156,9 @@ def characteristic_terms(dialogues: Iterable[Dialogue], groups: Sequence[int], k
     return Terms.read(dialogues).of(groups, k)
 
 
-def _best(texts: list[str], inside: NDArray[np.int64], everywhere: NDArray[np.int64], size: int, n: int) -> list[Term]:
+def _best(terms: Terms, inside: NDArray[np.int64], everywhere: NDArray[np.int64], size: int, n: int) -> list[Term]:
     """Return the terms of a cluster of `size` among n dialogues."""
+    texts = terms.texts
     outside, n_inside, n_outside = everywhere - inside, max(1, size), max(1, n - size)
     weights = log_odds(inside, outside, n_inside, n_outside)
     share, elsewhere = inside / n_inside, outside / n_outside
@@ -163,7 +169,7 @@ def _best(texts: list[str], inside: NDArray[np.int64], everywhere: NDArray[np.in
     common = {texts[place] for place in np.flatnonzero(elsewhere > COMMON)}
     order = [place for place in order if " " not in texts[place] or not common & {*texts[place].split()}]
     counts = {texts[place]: int(inside[place]) for place in order}
-    in_pairs, longer = _mostly_in_pairs(counts), _joined(counts)
+    in_pairs, longer = _mostly_in_pairs(counts), _joined(counts, terms.triples)
     kept: list[Term] = []
     for place in order:
         term = Term(longer.get(texts[place], texts[place]), float(weights[place]), float(share[place]))
@@ -182,16 +188,18 @@ def _mostly_in_pairs(counts: dict[str, int]) -> set[str]:
     return words
 
 
-def _joined(counts: dict[str, int]) -> dict[str, str]:
-    """Join pairs of characters that overlap and are about as frequent (請求 and 求書), and return the text of each."""
+def _joined(counts: dict[str, int], triples: frozenset[str]) -> dict[str, str]:
+    """Join pairs of characters that overlap in texts and are about as frequent (請求 and 求書); return each one's text."""
     pairs = [text for text in counts if len(text) == 2 and re.match(f"[{UNSPACED}]{{2}}", text)][:JOINED]
     longer: dict[str, str] = {}
     for pair in pairs:
         text, parts = pair, [pair]
         for other in (*pairs, *reversed(pairs)) if pair not in longer else ():
             alike = min(counts[pair], counts[other]) >= IN_PAIR * max(counts[pair], counts[other])
-            if alike and other not in parts and (other[0] == text[-1] or other[1] == text[0]):
-                text = text + other[1] if other[0] == text[-1] else other[0] + text
+            after = other[0] == text[-1] and text[-2:] + other[1] in triples
+            before = other[1] == text[0] and other[0] + text[:2] in triples
+            if alike and other not in parts and (after or before):
+                text = text + other[1] if after else other[0] + text
                 parts.append(other)
         longer |= {part: text for part in parts if part not in longer}
     return longer

@@ -33,15 +33,10 @@ def saved_settings(folder: str) -> dict[str, Any]:
 
     :raises ModelError: if the file is damaged or names an unknown hierarchy, or the folder is a student's.
     """
-    if is_student(folder):
+    if is_student(folder) or is_multilingual(folder):
         raise ModelError(
-            f"{folder} holds a student, not a transformer; expected a folder made by DialogueEncoder.save_pretrained. "
-            "Load it with dial2vec.load_encoder or StudentEncoder.from_pretrained."
-        )
-    if is_multilingual(folder):
-        raise ModelError(
-            f"{folder} is no transformer, which training and serving need; expected the name or folder of one. To "
-            "encode with it, load it with dial2vec.load_encoder."
+            f"{folder} is no transformer, which training and serving need; expected the name of one, or a folder made "
+            "by DialogueEncoder.save_pretrained. To encode with it, load it with dial2vec.load_encoder."
         )
     path = Path(folder) / SETTINGS_FILE
     if not path.is_file():
