@@ -1,6 +1,7 @@
 """Encoders and names on dialogues in five languages, the figures of docs/languages.md.
 
     python benchmarks/studies/languages.py vectors all-MiniLM-L6-v2 general multilingual
+    python benchmarks/studies/languages.py picture docs/languages-map.png
     python benchmarks/studies/languages.py names
     python benchmarks/studies/languages.py handbook usr/share/doc/debian-handbook/html
     python benchmarks/studies/languages.py recognised
@@ -22,6 +23,7 @@ from pathlib import Path
 import click
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from conversations.dialogue import Dialogue, Turn
@@ -78,6 +80,34 @@ def compare_vectors(names: list[str]) -> None:
         click.echo(f"| {name} | all five in one | {row(together, labels * len(TEXTS))} | | |")
 
 
+def draw(path: Path) -> None:
+    """Draw the dialogues of all languages by two encoders, by t-SNE, with a colour for each topic."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(12, 5.4), layout="constrained")
+    for panel, name in zip(panels, ("all-MiniLM-L6-v2", "multilingual"), strict=True):
+        encoder = load_encoder(name)
+        for_all = [
+            (language, colour, dialogue(colour, one))
+            for language, texts in TEXTS.items()
+            for colour, topic in enumerate(TOPICS)
+            for one in texts[topic]
+        ]
+        vectors = unit_rows(encoder.encode([one for *_, one in for_all]))
+        places = TSNE(perplexity=15, metric="cosine", random_state=0).fit_transform(vectors)
+        panel.set(title=name, xticks=[], yticks=[], xlim=places_range(places[:, 0]), ylim=places_range(places[:, 1]))
+        for (language, colour, _), (x, y) in zip(for_all, places, strict=True):
+            panel.text(x, y, language, color=plt.cm.tab10(colour), fontsize=9, ha="center", va="center", weight="bold")
+    lines = [plt.Line2D([], [], color=plt.cm.tab10(colour), lw=6, label=topic) for colour, topic in enumerate(TOPICS)]
+    figure.legend(handles=lines, loc="outside lower center", ncols=len(TOPICS), frameon=False)
+    figure.savefig(path, dpi=100)
+
+
+def places_range(values: np.ndarray) -> tuple[float, float]:
+    """Return the range of an axis, with a margin."""
+    return float(values.min()) - 3, float(values.max()) + 3
+
+
 def show_names() -> None:
     """Print the names of the eight topics of 320 dialogues of each language, drawn from the turns of its topics."""
     for language, texts in TEXTS.items():
@@ -129,6 +159,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["vectors", *names] if names:
             compare_vectors(names)
+        case ["picture", path]:
+            draw(Path(path))
         case ["names"]:
             show_names()
         case ["handbook", folder]:

@@ -189,7 +189,7 @@ def _mostly_in_pairs(counts: dict[str, int]) -> set[str]:
 
 
 def _joined(counts: dict[str, int], triples: frozenset[str]) -> dict[str, str]:
-    """Join pairs of characters that overlap in texts and are about as frequent (請求 and 求書); return each one's text."""
+    """Join pairs of characters that overlap and are about as frequent (請求 and 求書), and return the text of each."""
     pairs = [text for text in counts if len(text) == 2 and re.match(f"[{UNSPACED}]{{2}}", text)][:JOINED]
     longer: dict[str, str] = {}
     for pair in pairs:
