@@ -71,11 +71,25 @@ def test_a_sample_comes_along_and_is_written_once(look, tmp_path, monkeypatch):
     assert "sample.jsonl exists and is not the sample" in look("--sample").output
 
 
-@pytest.mark.parametrize(("given", "found"), [((), "neither an export nor"), (("a.csv", "--sample"), "an export and")])
+def test_a_sample_of_an_export_is_drawn_and_the_same_each_time(look, tmp_path):
+    export(tmp_path / "calls.csv", 40)
+    assert "calls.look: 12 dialogues" in look("calls.csv", "--sample", "12").output
+    drawn = Collection("calls.look").rows["dialogue_id"].to_pylist()
+    assert "unchanged" in look("calls.csv", "--sample", "12").output
+    look("calls.csv", "--sample", "12", "--output", "again")
+    assert Collection("again").rows["dialogue_id"].to_pylist() == drawn
+    assert drawn != [f"c{at}" for at in range(12)]
+    assert "calls.look: 40 dialogues" in look("calls.csv").output
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [((), "no export; expected a file or folder"), (("a.csv", "--sample"), "a.csv and --sample without a number;")],
+)
 def test_look_takes_an_export_or_the_sample(look, given, found):
     done = look(*given)
     assert done.exit_code == 1
-    assert f"look was given {found} --sample; expected one of the two." in done.output
+    assert f"look was given {found}" in done.output
 
 
 def test_new_dialogues_join_and_changed_ones_replace_the_old(look, tmp_path):

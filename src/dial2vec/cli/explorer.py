@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 
 from dial2vec.cli.group import Renamed, examples
 from dial2vec.cli.options import UNTRAINED, WHERE, model_option, or_small
 from dial2vec.errors import Dial2vecError
+
+if TYPE_CHECKING:
+    from dial2vec.collection.explorer.later import Later
 
 PORT = click.option(
     "--port",
@@ -49,10 +54,12 @@ def show(
     start: str | None = None,
     from_scratch: bool = False,
     browser: bool = False,
+    later: Sequence[Later] = (),
 ) -> None:
     """Serve the topics and the map of a collection, or write them to a file.
 
     :param browser: True to open the page in the user's browser.
+    :param later: what to make while the page is served.
     """
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.explorer.curating import can_write
@@ -71,7 +78,7 @@ def show(
     if static is None:
         from dial2vec.collection.explorer.server import serve_page
 
-        serve_page(collection, maps, port=port, say=click.echo, browser=browser)
+        serve_page(collection, maps, port=port, say=click.echo, browser=browser, later=later)
         return
     from dial2vec.collection.explorer.explorer_page import write_page
 

@@ -19,9 +19,19 @@ from dial2vec.files import find_root
 WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain", "save_recipe", "new_reading")
 
 
-@click.command(epilog=examples("dial2vec look --sample", "dial2vec look calls.csv --redact --static map.html"))
+@click.command(
+    epilog=examples("dial2vec look --sample", "dial2vec look calls.csv", "dial2vec look calls.csv --sample 2000")
+)
 @click.argument("source", required=False, type=click.Path(path_type=Path))
-@click.option("--sample", is_flag=True, help="Look at 1,000 made-up conversations, written to sample.jsonl.")
+@click.option(
+    "--sample",
+    metavar="[N]",
+    is_flag=False,
+    flag_value=0,
+    type=click.IntRange(min=0),
+    help="Look at N conversations of SOURCE, drawn at random. Without N and SOURCE, look at 1,000 made-up ones, "
+    "written to sample.jsonl.",
+)
 @click.option(
     "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder of vectors and map; default: NAME.look."
 )
@@ -31,7 +41,7 @@ WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain"
 @PORT
 def look(
     source: Path | None,
-    sample: bool,
+    sample: int | None,
     output: Path | None,
     static: Path | None,
     model: str,
@@ -45,26 +55,32 @@ def look(
     and shown in your browser; Ctrl-C ends it. NAME.look keeps the result, so that the next look at SOURCE is quick.
     """
     from conversations.formats.formats import stem
+    from dial2vec.collection.explorer.later import INDEX_OF_TURNS
     from dial2vec.collection.look import LookReading, clusters_of, look_into
     from dial2vec.data.corpora.demo import write_sample
 
-    if sample == (source is not None):
+    if (sample is None or sample > 0) and source is None:
         raise CorpusError(
-            f"look was given {'an export and' if sample else 'neither an export nor'} --sample; expected one of the "
-            "two. Name a file or folder of conversations, or try `dial2vec look --sample`."
+            "look was given no export; expected a file or folder of conversations. Name one, or try "
+            "`dial2vec look --sample`, which makes some up."
+        )
+    if sample == 0 and source is not None:
+        raise CorpusError(
+            f"look was given {source} and --sample without a number; expected how many of its conversations to draw. "
+            "Say `--sample 2000`, or leave it out."
         )
     source = source or write_sample(Path("sample.jsonl"))
     options, masks = options_of(reading), masks_of(reading)
     folder = output or Path(f"{stem(source)}.look")
-    collection = look_into(
-        folder, source, LookReading(model, options, masks, reading["merge_turns"], not no_adapt), say=click.echo
-    )
+    own = LookReading(model, options, masks, reading["merge_turns"], not no_adapt, sample or None)
+    # A file has no server that could index the turns later.
+    collection = look_into(folder, source, own, turns=static is not None, say=click.echo)
     click.echo(f"{folder}: {len(collection)} dialogues")
     clusters = clusters_of(collection)
     for group in sorted(clusters.clusters, key=lambda group: -group.size) if clusters else ():
         click.echo(f"  {group.size:>6,}  {group.name}")
     click.echo(f"\nNext:\n{_next_steps(folder)}\n")
-    show(folder, port=port, static=static, browser=True)
+    show(folder, port=port, static=static, browser=True, later=[INDEX_OF_TURNS])
 
 
 # How an export is read is said as to `import`.

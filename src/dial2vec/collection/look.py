@@ -26,7 +26,7 @@ from dial2vec.collection.clustering.clustering import cluster, clustering_steps
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.notes import notes_file
-from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
+from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, sampled
 from dial2vec.data.languages import start_advice
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -34,6 +34,8 @@ from dial2vec.files import folder_lock
 
 # Hidden, because a new collection must be in an otherwise empty folder.
 OWN = ".look"
+# Decides which dialogues a sample has.
+SEED = 1
 # What people wrote, while the collection is made again.
 KEPT = f"{OWN}/kept"
 
@@ -47,6 +49,7 @@ class LookReading:
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
     :param adapted: True if the vectors are adapted to the dialogues.
+    :param sample: Number of dialogues to draw at random; None takes all.
     """
 
     model: str
@@ -54,9 +57,12 @@ class LookReading:
     masks: Masks | None = None
     merge_turns: bool = False
     adapted: bool = True
+    sample: int | None = None
 
 
-def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable[[str], object]) -> CollectionFolder:
+def look_into(
+    folder: Path, source: Path, reading: LookReading, *, say: Callable[[str], object], turns: bool = True
+) -> CollectionFolder:
     """Make a folder the collection of an export, and return the collection.
 
     If the export or its reading has changed, its dialogues replace those of the collection; dialogues that are the same
@@ -66,6 +72,7 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
     :param folder: Empty or missing folder, or one that this function made.
     :param source: Export, a file or a folder; a `.jsonl` file of dialogues is read as it is.
     :param say: Function that shows a line to the user.
+    :param turns: Also index the turns, as `add` does.
     :raises CorpusError: if the export cannot be read, or has no usable dialogue.
     :raises ArtifactError: if the folder holds anything else.
     :raises BusyError: if another process works in the folder.
@@ -95,7 +102,7 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
         with waiting("loading the encoder"):
             encoder = load_encoder(reading.model)
         _keep_if_same(folder, transcripts, encoder.fingerprint(), say)
-        added = add(folder, transcripts, encoder=encoder, adapted=reading.adapted)
+        added = add(folder, transcripts, encoder=encoder, turns=turns, adapted=reading.adapted)
         if added.adapted:
             say(added.adapted)
         if (notes := folder / KEPT / notes_file(folder).name).exists():
@@ -135,6 +142,9 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
     places = Places(Path.cwd(), "", source, redacted=reading.masks is not None, file=file)
     redactor = join_and_mask(export.result, reading.masks, name=places.name, merge_turns=reading.merge_turns)
     quarantine_known_ids(export.result, places)
+    if reading.sample is not None:
+        drawn = sampled(len(export.result.dialogues), reading.sample, SEED)
+        export.result.dialogues[:] = [export.result.dialogues[row] for row in drawn]
     say(f"{import_summary(export, redactor)}\n")
     write_import(export.result, places)
     if export.result.quarantine:

@@ -17,7 +17,6 @@ from conversations.dialogue import write_dialogues
 from dial2vec.collection import Collection, add
 from dial2vec.collection.explorer.meaning import packed_meaning
 from dial2vec.collection.explorer.searching import Searching
-from dial2vec.collection.explorer.texts import Texts
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from tests.collection.made import indexed
 from tests.students import tiny_student
@@ -98,7 +97,7 @@ QUESTIONS = [
 def test_the_page_answers_as_the_server_does(calls, script, asked, within):
     bits = None if within is None else base64.b64encode(np.packbits(within)).decode()
     body = json.dumps(asked | {"within": bits}).encode()
-    expected = json.loads(bytes(Searching(calls, Texts(calls)).answer(body).body))
+    expected = json.loads(bytes(Searching(calls).answer(body).body))
     ours = script.value("search.answer(asked, within)", asked=asked, within=within)
     assert (ours["way"], ours["close"]) == (expected["way"], expected["close"])
     assert len(ours["rows"]) == len(expected["rows"])

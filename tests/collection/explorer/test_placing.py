@@ -58,7 +58,7 @@ def test_few_probes_find_nearly_all_of_the_nearest_and_a_map_of_many_has_pivots(
     assert len(placing.members) == 40
     assert sorted(np.concatenate(placing.members).tolist()) == list(range(3000))
     nearest = np.argsort(-(new @ known.T), axis=1)[:, :10].tolist()
-    shares = [len({*some} & {*all_}) / 10 for some, all_ in zip(placing._nearest(new).tolist(), nearest, strict=True)]
+    shares = [len({*some} & {*all_}) / 10 for some, all_ in zip(placing.nearest(new).tolist(), nearest, strict=True)]
     assert np.mean(shares) > 0.95
 
 
@@ -80,7 +80,7 @@ def test_probes_with_too_few_vectors_are_replaced_by_all(monkeypatch):
     exact = np.sort(np.argsort(-(new @ known.T), axis=1)[:, :10], axis=1)
     few = [row for row in range(9) if len(placing.members[int(np.argmax(placing.pivots @ new[row]))]) < 10]
     assert few
-    np.testing.assert_array_equal(np.sort(placing._nearest(new), axis=1)[few], exact[few])
+    np.testing.assert_array_equal(np.sort(placing.nearest(new), axis=1)[few], exact[few])
 
 
 def test_known_vector_lands_among_its_like():

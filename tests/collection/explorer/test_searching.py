@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dial2vec.collection.explorer.searching import Searching, WrongRequestError, question_of
-from dial2vec.collection.explorer.texts import Texts
 from dial2vec.collection.search import Search
 from dial2vec.errors import Dial2vecError
 
@@ -18,7 +17,7 @@ from .conftest import dialogues_of
 
 @pytest.fixture(scope="module")
 def searching(collection) -> Searching:
-    return Searching(collection, Texts(collection))
+    return Searching(collection)
 
 
 def answer(searching: Searching, **asked: object) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def test_the_encoder_is_loaded_by_the_first_search_that_needs_it(collection, mon
     loaded: list[object] = []
     real = Search.__init__
     monkeypatch.setattr(Search, "__init__", lambda self, folder: (loaded.append(folder), real(self, folder))[1])
-    searching = Searching(collection, Texts(collection))
+    searching = Searching(collection)
     answer(searching, text='"w1"')
     assert loaded == []
     threads = [threading.Thread(target=answer, args=(searching,), kwargs={"text": "w1"}) for _ in range(4)]
@@ -156,8 +155,8 @@ def test_a_collection_without_turns_is_searched_by_whole_dialogues(encoder, tmp_
     write_dialogues(tmp_path / "a.jsonl", dialogues_of(range(6)))
     add(tmp_path / "c", tmp_path / "a.jsonl", encoder=encoder, progress=False, turns=False)
     collection = Collection(tmp_path / "c")
-    found = answer(Searching(collection, Texts(collection)), text="w1 w2")
+    found = answer(Searching(collection), text="w1 w2")
     assert found["way"] == "themes"
     assert [len(turns) > 0 for turns in found["turns"]] == [True] * 6
     with pytest.raises(WrongRequestError, match="which moments need"):
-        answer(Searching(collection, Texts(collection)), text="w1", way="moments")
+        answer(Searching(collection), text="w1", way="moments")

@@ -4,7 +4,9 @@ import asyncio
 import base64
 import csv
 import io
+import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -13,9 +15,11 @@ import pytest
 from conversations.dialogue import Dialogue, Turn, read_dialogues
 from conversations.options import Options
 from conversations.reading import read_export
+from dial2vec.collection.explorer.later import Later
 from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.collection.explorer.server import application, serve_page
+from dial2vec.collection.explorer.server import Explorer, application, serve_page
 from dial2vec.collection.formulas import comma_separated, json_lines
+from dial2vec.errors import Dial2vecError
 
 from .conftest import dialogues_of
 
@@ -31,6 +35,29 @@ def ask(collection) -> Callable[..., httpx.Response]:
             return await client.request(method, address, **options)
 
     return lambda method, address, **options: asyncio.run(sent(method, address, **options))
+
+
+def test_what_is_made_later_is_told_and_shown(collection):
+    first, turned = maps_of(collection), maps_of(collection)
+    turned = replace(turned, trained=replace(turned.trained, points=turned.trained.points[::-1]))
+
+    def fails(_: object) -> None:
+        raise Dial2vecError("no room")
+
+    later = [Later("nothing", fails), Later("other places", lambda page: page.show(collection, turned))]
+    explorer = Explorer(collection, first, later)
+
+    def told() -> dict:
+        return json.loads(bytes(explorer.state(None).body))
+
+    assert told() == {"doing": "nothing", "version": 0}
+    assert json.loads(bytes(explorer.content(None).body))["version"] == 0
+    explorer.work()
+    assert told() == {"doing": "", "version": 1}
+    content = json.loads(bytes(explorer.content(None).body))
+    points = np.frombuffer(base64.b64decode(content["maps"][0]["points"]), "<f4").reshape(-1, 2)
+    assert content["version"] == 1
+    np.testing.assert_array_equal(points, turned.trained.points)
 
 
 def test_content_has_the_places_of_all(ask, collection):

@@ -15,11 +15,12 @@ from conversations.files import atomic_path
 from conversations.progress import counted, waiting
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
+from dial2vec.collection.explorer.layout import lay_out_many
 from dial2vec.collection.explorer.placing import Placing
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import ArtifactError, Dial2vecError
-from dial2vec.evaluation.geometry import Points, lay_out, turned_like
+from dial2vec.evaluation.geometry import Points, turned_like
 from dial2vec.files import folder_lock
 
 SEED = 42
@@ -115,7 +116,7 @@ def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Collect
     fitted = sampled(n, MOST_FITTED, seed)
     known = np.asarray(units[fitted])
     points = np.zeros((n, 2), dtype=np.float32)
-    points[fitted] = lay_out(known, seed=seed, progress=progress).points
+    points[fitted] = lay_out_many(known, seed=seed, progress=progress)
     placing = Placing(known, points[fitted])
     rest = np.setdiff1d(np.arange(n), fitted)
     blocks = np.split(rest, range(BLOCK, len(rest), BLOCK))

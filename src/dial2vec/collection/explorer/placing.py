@@ -62,11 +62,11 @@ class Placing:
         at_once = block or (ROWS if len(self.pivots) == 1 else BLOCK)
         with threadpool_limits(limits=1):
             for first in range(0, len(new), at_once):
-                nearest = self._nearest(new[first : first + at_once])
+                nearest = self.nearest(new[first : first + at_once])
                 placed[first : first + at_once] = np.median(self.points[nearest], axis=1)
         return placed
 
-    def _nearest(self, new: NDArray[np.float32]) -> NDArray[np.int64]:
+    def nearest(self, new: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return the places of the nearest vectors of each row, int64 [m, count], in no order."""
         probed = np.argpartition(-(new @ self.pivots.T), self.probes - 1, axis=1)[:, : self.probes]
         best = np.full((len(new), self.count), -np.inf, dtype=np.float32)

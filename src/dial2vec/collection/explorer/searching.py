@@ -57,15 +57,19 @@ class Question:
 
 
 class Searching:
-    """Answers the searches of the page; the encoder is loaded by the first that needs it.
+    """Answers the searches of the page; the encoder, and the texts, are read by the first that needs them.
 
     :param collection: collection to search in.
-    :param texts: its texts.
     """
 
-    def __init__(self, collection: CollectionFolder, texts: Texts) -> None:
-        self.collection, self._texts = collection, texts
+    def __init__(self, collection: CollectionFolder) -> None:
+        self.collection = collection
         self._turn = threading.Lock()
+
+    @cached_property
+    def _texts(self) -> Texts:
+        with self._turn:
+            return Texts(self.collection)
 
     @cached_property
     def _search(self) -> Search:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -23,15 +24,17 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.content import SIMILAR, content, openings, quoted, to_json
 from dial2vec.collection.explorer.curating import can_write, decide, from_this_page
 from dial2vec.collection.explorer.explorer_page import render_explorer
+from dial2vec.collection.explorer.later import Later
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.collection.explorer.searching import Searching, WrongRequestError, body_json
-from dial2vec.collection.explorer.texts import Texts
 from dial2vec.collection.formulas import FORMS
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.errors import Dial2vecError
 
 MOST_OPENINGS = 200
+# Seconds after which work begins that the first page did not wait for, even if nobody has opened the page.
+UNSEEN_S = 5.0
 MEDIA = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -43,19 +46,50 @@ HEADERS = {
 
 
 class Explorer:
-    """Answers the requests of the page; dialogues that are added later do not show."""
+    """Answers the requests of the page; dialogues that are added later do not show.
 
-    def __init__(self, collection: CollectionFolder, maps: Maps) -> None:
-        self.collection, self.maps = collection, maps
-        self.searching = Searching(collection, Texts(collection))
+    :param later: steps for which the first page does not wait, in their order.
+    """
+
+    def __init__(self, collection: CollectionFolder, maps: Maps, later: Sequence[Later] = ()) -> None:
+        self.collection, self.maps, self._later = collection, maps, later
         self._page = render_explorer(collection.folder.resolve().name)
+        self._version, self._doing, self._opened = 0, later[0].doing if later else "", threading.Event()
+        self.search_again()
         self.refresh()
 
     def refresh(self) -> None:
         """Read the groups again."""
         data = content(self.collection, self.maps, np.arange(len(self.collection)))
-        self._content = to_json(data | {"writable": can_write(self.collection)})
         self._reading = ReaderContent(self.collection)
+        self._content = to_json(data | {"writable": can_write(self.collection), "version": self._version})
+
+    def show(self, collection: CollectionFolder, maps: Maps) -> None:
+        """Show other vectors, groups and places of the same dialogues; an open page takes them over by itself."""
+        self.collection, self.maps = collection, maps
+        self.search_again()
+        self._version += 1
+        self.refresh()
+
+    def search_again(self) -> None:
+        """Open the files of the search again."""
+        self.searching = Searching(self.collection)
+
+    def work(self) -> None:
+        """Work on what comes later, once somebody sees the page; a step that fails says why."""
+        # Without a browser the work begins all the same.
+        self._opened.wait(UNSEEN_S)
+        for step in self._later:
+            self._doing = step.doing
+            try:
+                step.work(self)
+            except Dial2vecError as error:
+                sys.stderr.write(f"There is no {step.doing}: {error}\n")
+        self._doing = ""
+
+    def state(self, _: Request) -> Response:
+        """Return what is being made, "" if nothing, and a number that changes with what the page shows."""
+        return JSONResponse({"doing": self._doing, "version": self._version})
 
     def page(self, _: Request) -> Response:
         """Return the page."""
@@ -63,6 +97,7 @@ class Explorer:
 
     def content(self, _: Request) -> Response:
         """Return the data of the map and the legend."""
+        self._opened.set()
         return Response(self._content, media_type="application/json")
 
     def dialogue(self, request: Request) -> Response:
@@ -126,9 +161,15 @@ def _rows_in(body: bytes) -> object:
     return body_json(body, "expected a list of rows")
 
 
-def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
-    """Return the ASGI application of the explorer of a collection."""
-    explorer = Explorer(collection, maps)
+def application(collection: CollectionFolder, maps: Maps, later: Sequence[Later] = ()) -> ASGIApp:
+    """Return the ASGI application of the explorer of a collection; `later` is worked on meanwhile."""
+    explorer = Explorer(collection, maps, later)
+    if later:
+        # Ctrl-C does not wait for it: what is made so far is kept, and the next command goes on.
+        threading.Thread(target=explorer.work, daemon=True).start()
+
+    def searched(body: bytes) -> Response:
+        return explorer.searching.answer(body)
 
     def posted(path: str, answer: Callable[..., Response]) -> Route:
         async def called(request: Request) -> Response:
@@ -141,8 +182,9 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
     routes = [
         Route("/", explorer.page),
         Route("/content", explorer.content),
+        Route("/state", explorer.state),
         Route("/dialogue/{row:int}", explorer.dialogue),
-        posted("/search", explorer.searching.answer),
+        posted("/search", searched),
         posted("/openings", explorer.openings),
         posted("/speaking", explorer.speaking),
         posted("/turns", explorer.turns),
@@ -174,17 +216,24 @@ def with_headers(app: ASGIApp) -> ASGIApp:
 
 
 def serve_page(
-    collection: CollectionFolder, maps: Maps, *, port: int, say: Callable[[str], object], browser: bool = False
+    collection: CollectionFolder,
+    maps: Maps,
+    *,
+    port: int,
+    say: Callable[[str], object],
+    browser: bool = False,
+    later: Sequence[Later] = (),
 ) -> None:
     """Serve the explorer on a port of this machine until Ctrl-C.
 
     :param port: port number; 0 takes any free port.
     :param say: called with the address.
     :param browser: True to open the page in the user's browser, if this is a terminal of a desktop.
+    :param later: what to make while the page is shown.
     :raises Dial2vecError: if the port is taken.
     """
     with listen("127.0.0.1", port) as listening:
-        app = application(collection, maps)
+        app = application(collection, maps, later)
         say(f"Open {address_of(listening)} in a browser; Ctrl-C ends it.")
         # Elsewhere a browser of the terminal might start, which cannot draw the map.
         desktop = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")

@@ -4,6 +4,8 @@
 
 // Changes that decide which dialogues are shown, and those after which Back returns to the state before.
 const CONDITIONS = ["topic", "query", "filters", "span"], STEPS_BACK = [...CONDITIONS, "panel", "open"];
+// Time between two questions about what the server still makes.
+const FOLLOW_MS = 2000;
 
 class Explorer {
   constructor(source, content) {
@@ -14,6 +16,7 @@ class Explorer {
     this.#listen();
     this.map.restore(this.state.view);
     this.#filter();
+    this.#follow();
   }
 
   // Change the state, and with it all that the page shows.
@@ -37,13 +40,23 @@ class Explorer {
     this.set({ query: null, topic: null, filters: {}, span: null });
   }
 
-  // Load the content again, after a decision about the groups.
+  // Load the content again, after a decision about the groups, or when the server shows other vectors.
   async reload() {
     const link = linkOf(this.state, this.content.groups);
     this.#take(await this.source.content());
     this.state = stateOf(link, this.content.groups);
     for (const part of this.parts) part.take?.(this.content);
     this.#filter();
+  }
+
+  // Say what the server still makes, and take over what it shows instead, until it has made all.
+  async #follow() {
+    for (let doing = " "; doing; await new Promise((done) => setTimeout(done, doing ? FOLLOW_MS : 0))) {
+      const state = await this.source.state().catch(() => ({ doing: "", version: this.content.version }));
+      ({ doing } = state);
+      byId("later").textContent = doing && `Being made: ${doing} …`;
+      if (state.version !== this.content.version) await this.reload().catch((error) => this.say(error.message));
+    }
   }
 
   // The id of a dialogue, and its labels, group and date.

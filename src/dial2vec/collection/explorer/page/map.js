@@ -18,10 +18,13 @@ class MapView {
     this.#offerEncoders();
   }
 
-  // Take over other content for the same points.
+  // Take over other content for the same points, which move if it has other places for them.
   take(content) {
+    const moved = content.version !== this.content.version;
     this.content = content;
-    if (this.points) this.#name();
+    if (!this.points) return;
+    if (moved) this.points.moveTo(content.maps[this.map].places, content.maps.map(({ places }) => places));
+    this.#name();
   }
 
   update({ state, mask }) {

@@ -28,8 +28,10 @@ class Points {
     this.showAll();
   }
 
-  // Move the points to other places, without animation if the user prefers reduced motion.
-  moveTo(places) {
+  // Move the points to other places, without animation if the user prefers reduced motion. maps: the maps that are there
+  // from now on, if they are others.
+  moveTo(places, maps) {
+    if (maps) this.#enclose(maps);
     this.before = this.places;
     this.places = places;
     this.grid = null;

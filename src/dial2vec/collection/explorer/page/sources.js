@@ -24,6 +24,11 @@ class ServerSource {
     return (await this.#ask("content")).json();
   }
 
+  // {doing, version}: what the server still makes, "" for nothing, and the version of the content that it has
+  async state() {
+    return (await this.#ask("state")).json();
+  }
+
   // {record, similar: [[row, cosine], ...]}, and what `ReaderContent.of` in reading.py says
   async dialogue(row) {
     return (await this.#ask(`dialogue/${row}`)).json();
@@ -94,6 +99,11 @@ class PageSource {
     this.#reading = valuesOf(reading);
     this.#meaning = meaning;
     return content;
+  }
+
+  // All is made.
+  async state() {
+    return { doing: "", version: undefined };
   }
 
   async dialogue(row) {
