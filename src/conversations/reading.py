@@ -18,7 +18,7 @@ from conversations.guessing.names import columns_in
 from conversations.kept import KeptReading
 from conversations.one_file import Description, FileReader
 from conversations.options import Options
-from conversations.result import ImportResult
+from conversations.result import ImportResult, Tally
 from conversations.rows import Groups, from_rows, merge
 from conversations.selection import require_used
 from conversations.writing import Places, quarantine_known_ids
@@ -37,12 +37,14 @@ class Export:
     :param files: Files that were read, each with its reader.
     :param result: Dialogues and quarantine.
     :param skipped: Files of a folder without a known ending.
+    :param tally: Counts of dialogues that are in a file already and not in the result; None if they are in the result.
     """
 
     source: Path
     files: dict[Path, FileReader] = field(default_factory=dict)
     result: ImportResult = field(default_factory=ImportResult)
     skipped: list[Path] = field(default_factory=list)
+    tally: Tally | None = None
 
     @property
     def descriptions(self) -> dict[Path, Description]:

@@ -35,6 +35,40 @@ def all_left_out(kinds: Iterable[str]) -> str:
     return "no turn names its speaker" if shown == NAMELESS else f"every turn is left out ({shown})"
 
 
+# Dialogues that a summary shows.
+SHOWN_DIALOGUES = 3
+
+
+@dataclass
+class Tally:
+    """Counts of usable dialogues, which need not be in memory any more.
+
+    :param usable: Number of dialogues.
+    :param turns: Number of turns by speaker.
+    :param labels: Number of dialogues by label.
+    :param first: The first dialogues.
+    """
+
+    usable: int = 0
+    turns: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    first: list[Dialogue] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, dialogues: list[Dialogue]) -> Tally:
+        """Count dialogues."""
+        turns = Counter(turn.speaker for dialogue in dialogues for turn in dialogue.turns)
+        labels = Counter(label for dialogue in dialogues for label in dialogue.labels)
+        return cls(len(dialogues), turns, labels, dialogues[:SHOWN_DIALOGUES])
+
+    def add(self, more: Tally) -> None:
+        """Add the counts of later dialogues."""
+        self.usable += more.usable
+        self.turns.update(more.turns)
+        self.labels.update(more.labels)
+        self.first = [*self.first, *more.first][:SHOWN_DIALOGUES]
+
+
 @dataclass
 class ImportResult:
     """Result of an import: every dialogue of the export is in one of the two lists.

@@ -189,13 +189,17 @@ def _is_one(known: Group, group: Group) -> bool:
     return known.mergeable and group.mergeable and (known.spans or dated)
 
 
-def from_rows(groups: Groups, result: ImportResult) -> None:
-    """Turn grouped rows into dialogues; each group is removed, so that nothing is in memory twice."""
+def from_rows(groups: Groups, result: ImportResult) -> ClockReading:
+    """Turn grouped rows into dialogues, and return how their times were read.
+
+    Each group is removed, so that nothing is in memory twice.
+    """
     reading = reading_of([row.time for row in group.rows] for group in groups.values())
     if reading.day_first is None:
         result.notes[AMBIGUOUS] = None
     for dialogue_id in list(groups):
         _finish(dialogue_id, groups.pop(dialogue_id), reading, result)
+    return reading
 
 
 def _finish(dialogue_id: str, group: Group, reading: ClockReading, result: ImportResult) -> None:

@@ -12,32 +12,32 @@ from conversations.one_file import DROPPED, Description
 from conversations.options import KINDS, QUOTED
 from conversations.reading import Export
 from conversations.redaction import Redactor
-from conversations.result import NAMELESS, ImportResult
+from conversations.result import NAMELESS, ImportResult, Tally
 from conversations.words import printable
 
 SHOWN_FORMATS = 5
 SHOWN_NAMES = 6
 SHOWN_COLUMNS = 40
 SHOWN_REASONS = 8
-SHOWN_DIALOGUES = 3
 SHOWN_TURNS = 4
 WIDTH = 100
 
 
 def import_summary(export: Export, redactor: Redactor | None) -> str:
     """Return the summary that is shown before anything is written."""
-    lines = [*_formats(export), "", *_counts(export)]
+    tally = export.tally or Tally.of(export.result.dialogues)
+    lines = [*_formats(export), "", *_counts(export.result, tally)]
     if redactor:
         lines += ["", redactor.report()]
     if export.result.quarantine:
         lines += ["", *_reasons(export.result.quarantine)]
-    lines += ["", *_preview(export.result.dialogues)] if export.result.dialogues else []
+    lines += ["", *_preview(tally.first)] if tally.first else []
     return "\n".join(lines)
 
 
-def usable_dialogues(result: ImportResult) -> str:
-    """Return how many dialogues of an import can be used."""
-    return f"{len(result.dialogues)} can be used, {len(result.quarantine)} quarantined"
+def usable_dialogues(result: ImportResult, usable: int | None = None) -> str:
+    """Return how many dialogues of an import can be used; `usable` if they are not in the result."""
+    return f"{len(result.dialogues) if usable is None else usable} can be used, {len(result.quarantine)} quarantined"
 
 
 def _formats(export: Export) -> Iterator[str]:
@@ -93,13 +93,11 @@ def _some(names: list[str], most: int) -> str:
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
-def _counts(export: Export) -> Iterator[str]:
-    result = export.result
-    turns = Counter(turn.speaker for dialogue in result.dialogues for turn in dialogue.turns)
-    labels = Counter(label for dialogue in result.dialogues for label in dialogue.labels)
+def _counts(result: ImportResult, tally: Tally) -> Iterator[str]:
+    turns, labels = tally.turns, tally.labels
     blank = f" (blank ones left out: {result.blank})" if result.blank else ""
     yield f"read         {result.rows} rows or records"
-    yield f"dialogues    {usable_dialogues(result)}"
+    yield f"dialogues    {usable_dialogues(result, tally.usable)}"
     yield f"turns        {turns.total()}{blank}"
     if result.repeated:
         yield f"repeated     {result.repeated} rows or turns that are equal to earlier ones, left out"
@@ -109,7 +107,7 @@ def _counts(export: Export) -> Iterator[str]:
     if result.unread:
         example = printable(next(iter(result.unread)), 40)
         yield f"note: {result.unread.total()} times, such as {example!r}, cannot be read; such turns keep their order"
-    if result.dialogues and turns.total() == len(result.dialogues):
+    if tally.usable and turns.total() == tally.usable:
         yield "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
     yield f"speakers     {len(turns)}: {_most_common(turns)}"
     yield f"labels       {len(labels)}{': ' if labels else ''}{_most_common(labels)}"
@@ -146,7 +144,7 @@ def _reasons(quarantine: list[Quarantined]) -> Iterator[str]:
 
 
 def _preview(dialogues: list[Dialogue]) -> Iterator[str]:
-    for dialogue in dialogues[:SHOWN_DIALOGUES]:
+    for dialogue in dialogues:
         labels = f"  [{printable(', '.join(dialogue.labels), WIDTH)}]" if dialogue.labels else ""
         yield f"{printable(dialogue.dialogue_id, WIDTH)}{labels}"
         for turn in dialogue.turns[:SHOWN_TURNS]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -11,12 +11,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from conversations.dialogue import read_dialogues
+from conversations.dialogue import read_dialogues, write_quarantine
 from conversations.files import read_json, write_json
 from conversations.formats.formats import stem
+from conversations.in_pieces import SEED, Given, Told, read_in_pieces
 from conversations.options import Options
-from conversations.progress import bar_to, waiting
-from conversations.reading import holds_dialogues, read_export
+from conversations.progress import bar_to, counted, waiting
+from conversations.reading import Export, holds_dialogues, read_export
 from conversations.redaction import Masks, join_and_mask
 from conversations.summary import import_summary
 from conversations.writing import Places, quarantine_known_ids, write_import
@@ -28,14 +29,13 @@ from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.notes import notes_file
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, sampled
 from dial2vec.data.languages import start_advice
+from dial2vec.data.workers import spread
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
 
 # Hidden, because a new collection must be in an otherwise empty folder.
 OWN = ".look"
-# Decides which dialogues a sample has.
-SEED = 1
 # What people wrote, while the collection is made again.
 KEPT = f"{OWN}/kept"
 
@@ -135,11 +135,33 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
     """Return a file of dialogues: the source itself, or what its import writes."""
     if replace(reading, adapted=True) == LookReading(reading.model) and holds_dialogues(source):
         return source
-    export = read_export(source, reading.options)
     file = work / f"{stem(source)}.jsonl"
     for old in (path for path in work.iterdir() if path.is_file() and path.name not in (".lock", "record.json")):
         old.unlink()
     places = Places(Path.cwd(), "", source, redacted=reading.masks is not None, file=file)
+    export = None if reading.masks else _in_pieces(source, file, reading)
+    if export is None:
+        return _at_once(source, places, reading, say)
+    say(f"{import_summary(export, None)}\n")
+    if export.result.quarantine:
+        write_quarantine(places.quarantine, export.result.quarantine)
+        say(f"Reasons of the quarantined dialogues: {places.quarantine}")
+    return file
+
+
+def _in_pieces(source: Path, file: Path, reading: LookReading) -> Export | None:
+    """Read a large table by all processors into a file; None if it has to be read at once."""
+
+    def spread_shown(work: Callable[[Given], Told], given: Sequence[Given]) -> Iterable[Told]:
+        return counted(spread(work, given, n_parts=len(given), fewest=1), "pieces", total=len(given))
+
+    return read_in_pieces(
+        source, file, reading.options, merge_turns=reading.merge_turns, spread=spread_shown, sample=reading.sample
+    )
+
+
+def _at_once(source: Path, places: Places, reading: LookReading, say: Callable[[str], object]) -> Path:
+    export = read_export(source, reading.options)
     redactor = join_and_mask(export.result, reading.masks, name=places.name, merge_turns=reading.merge_turns)
     quarantine_known_ids(export.result, places)
     if reading.sample is not None:
@@ -149,7 +171,7 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
     write_import(export.result, places)
     if export.result.quarantine:
         say(f"Reasons of the quarantined dialogues: {places.quarantine}")
-    return file
+    return places.output
 
 
 def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str, say: Callable[[str], object]) -> None:
