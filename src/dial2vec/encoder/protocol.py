@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from dial2vec.encoder.conversations import Given, Messages, as_dialogues
 from dial2vec.encoder.inputs import check_name
+from dial2vec.errors import ModelError
 
 Apart = Literal["turns", "speakers"]
 Output = Literal["dialogue"] | Apart
@@ -77,9 +78,9 @@ class Encoder(Protocol):
         :param mean: [d] float32.
         :param weight: W, [d, d] float32.
         :param dialogues: dialogues that the map was fitted on; a student folds it in for dialogues of their length.
-        :raises ModelError: if the encoder has a map already.
+        :raises ModelError: if the encoder has a map already, or can have none.
         """
-        ...
+        raise ModelError(f"{self.name} can have no map of its own. Save another encoder, or take this one as it is.")
 
     def encode_list(
         self, dialogues: Sequence[Dialogue], *, output: Output, batch_size: int, progress: bool
