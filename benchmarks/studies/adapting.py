@@ -8,6 +8,7 @@
 The corpora are those of topic_corpora.py. Each seed draws 1,000 of 1,500 dialogues, on which the map is fitted and
 scored: these figures are transductive. `draws` compares small collections of 80 to 500 dialogues before and after, and
 tries ruinous maps on the guard. Rows go to adapting.jsonl, and are not computed again.
+Their communities, the groups of versions up to 0.3, were found by the code of commit a56e77ce.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from conversations.dialogue import Dialogue
 from dial2vec.collection.adapting.adaptation import Adaptation
 from dial2vec.collection.adapting.fitting import Guard, fit_adaptation
-from dial2vec.collection.clustering.communities import communities
 from dial2vec.collection.clustering.tree import Tree, find_levels
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.maps import centred, fit_map, neighbour_targets, neighbourhood_size
@@ -102,7 +102,7 @@ def scores(units: Vectors, plain: Vectors, dialogues: Sequence[Dialogue], *, see
     topics = [dialogue.labels[-1] for dialogue in dialogues]
     levels, known = find_levels(units, plain, seed=seed), Tree(units, plain).cut(len(set(topics)))
     figures = {"MAP": mean_average_precision(units, topics), "topics": int(levels.topics.max()) + 1}
-    found = {"": levels.topics, "known ": known, "communities ": communities(units, seed=seed, partitions=20)}
+    found = {"": levels.topics, "known ": known}
     for title, groups in found.items():
         figures[f"{title}NMI"] = 100 * normalized_mutual_info_score(topics, groups)
         figures[f"{title}ARI"] = 100 * adjusted_rand_score(topics, groups)

@@ -100,7 +100,7 @@ def test_a_failed_run_leaves_the_old_segments(tmp_path, dialogue, monkeypatch):
     def broken(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(segments, "communities", broken)
+    monkeypatch.setattr(segments, "find_levels", broken)
     with pytest.raises(KeyboardInterrupt):
         find_segments(collection, seed=2)
     assert read_segments(collection) == found

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, read_json, write_json
 from conversations.words import words
-from dial2vec.collection.clustering.communities import communities, steps
 from dial2vec.collection.clustering.partition import Groups, centres_of_groups
+from dial2vec.collection.clustering.tree import find_levels
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled, within
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.turns import TurnVectors, complete_turns
@@ -115,7 +115,8 @@ def find_segments(
     sample = list(_sample(collection, turns, seed, done))
     cutter = _fitted(sample, seed)
     cuts = _cut_all(collection, turns, cutter, sample, done)
-    cuts, groups = join_courtesies(cuts, communities(cuts.vectors, seed=seed, done=done))
+    cuts, groups = join_courtesies(cuts, find_levels(cuts.vectors, cuts.vectors, seed=seed).topics)
+    done(1)
     result = _described(collection, cutter, cuts, groups, seed)
     with atomic_path(segments_folder(collection)) as temporary:
         temporary.mkdir()
@@ -125,7 +126,7 @@ def find_segments(
 
 def segment_steps(collection: CollectionFolder) -> int:
     """Return the largest sum of the numbers with which `find_segments` calls `done`."""
-    return len(collection) + steps()
+    return len(collection) + 1
 
 
 def segments_folder(collection: CollectionFolder) -> Path:
