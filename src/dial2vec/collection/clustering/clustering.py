@@ -21,6 +21,7 @@ from dial2vec.collection.clustering.clusters import (
 from dial2vec.collection.clustering.decided import decided_clusters, pinned_rows, write_decided
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.describing import Undescribed, describe_clusters
+from dial2vec.collection.clustering.judging import judging_vectors
 from dial2vec.collection.clustering.levels import TENTHS, areas_of_topics, assign_fine, divide_topics
 from dial2vec.collection.clustering.partition import (
     Groups,
@@ -130,7 +131,7 @@ def _from_scratch(
     pins: Mapping[int, NDArray[np.int64]],
 ) -> Undescribed:
     """Cluster all dialogues; pinned clusters come last and have their ids, the others are numbered."""
-    units, plain = collection.adapted, collection.vectors
+    units, plain = collection.adapted, judging_vectors(collection)
     levels = find_levels(units, plain, seed=seed)
     done(1)
     if k is None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.partition import Groups, Vectors, centres_of_groups
-from dial2vec.collection.clustering.tree import divide
+from dial2vec.collection.clustering.tree import Rows, divide
 from dial2vec.collection.collection_folder import sampled
 from dial2vec.data.terms import Term
 
@@ -69,7 +69,7 @@ def areas_of_topics(topics: Groups, areas: Groups, k: int) -> Groups:
 
 def divide_topics(
     units: Vectors,
-    plain: Vectors,
+    plain: Rows,
     groups: Groups,
     k: int,
     *,

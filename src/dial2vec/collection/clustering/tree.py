@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,14 @@ GAP = 0.5
 FEW, AMONG, KEPT = 5, 300, 0.62
 
 
+class Rows(Protocol):
+    """Vectors, float32 [n, e], of which those of some rows are asked for."""
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the vectors of some rows."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Levels:
     """Groups of two levels.
@@ -41,7 +50,7 @@ class Levels:
     areas: Groups
 
 
-def find_levels(units: Vectors, plain: Vectors, *, seed: int) -> Levels:
+def find_levels(units: Vectors, plain: Rows, *, seed: int) -> Levels:
     """Group dialogues into topics, and these into areas; both numbers come from the dialogues.
 
     Ward's method (Ward 1963) joins the vectors that are nearest, step by step; the tree has no seed. Its cut is chosen
@@ -61,7 +70,7 @@ def find_levels(units: Vectors, plain: Vectors, *, seed: int) -> Levels:
     return Levels(largest_first(topics), largest_first(areas))
 
 
-def divide(units: Vectors, plain: Vectors, *, seed: int) -> Groups:
+def divide(units: Vectors, plain: Rows, *, seed: int) -> Groups:
     """Return the best division of vectors into a few groups, int32 [n]; parameters are those of `find_levels`."""
     rows = sampled(len(units), SAMPLE, seed)
     tree = Tree(np.asarray(units[rows]), np.asarray(plain[rows]))
