@@ -167,6 +167,9 @@ def without_small(units: Vectors, groups: Groups) -> Groups:
 
 def _ward(units: Vectors) -> NDArray[np.float64]:
     """Return the merges of Ward's method as scipy writes them, [n - 1, 4]."""
+    if len(units) < 2:
+        # scipy refuses a tree of one vector, such as half of two.
+        return np.zeros((0, 4))
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform
 
