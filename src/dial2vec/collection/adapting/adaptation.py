@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,23 +86,23 @@ class Adaptation:
         if self.weight is not None:
             with atomic_path(own / f"{self.name}.npz") as temporary, temporary.open("wb") as handle:
                 np.savez(handle, mean=self.mean, weight=self.weight)
-            self.append(folder, vectors, known=0)
+            self.append(folder, vectors)
         record = {key: value for key, value in asdict(self).items() if key not in ("mean", "weight")}
         write_json(own / "adaptation.json", record | {"map": self.name})
         for path in own.iterdir():
             if path.name != "adaptation.json" and path.stem != self.name:
                 path.unlink()
 
-    def append(self, folder: Path, vectors: Vectors, *, known: int) -> None:
-        """Bring the file of adapted vectors up to all plain vectors.
+    def append(self, folder: Path, vectors: Vectors) -> None:
+        """Bring the file of adapted vectors up to all plain vectors. It never gets shorter: others may have it mapped.
 
-        :param known: number of dialogues that the file had; it is written again unless it holds these.
+        :param vectors: plain vectors of all dialogues.
         """
         path = _vectors_file(folder, self.name)
+        path.touch()
         width = vectors.shape[1] * 4
-        first = known if known and path.is_file() and path.stat().st_size >= known * width else 0
-        with path.open("r+b" if first else "wb") as handle:
-            handle.truncate(first * width)
+        first = path.stat().st_size // width
+        with path.open("r+b") as handle:
             handle.seek(first * width)
             for start in range(first, len(vectors), BLOCK):
                 handle.write(self(np.asarray(vectors[start : start + BLOCK])).tobytes())
@@ -130,7 +131,7 @@ def read_adaptation(folder: Path) -> Adaptation | None:
         name = record.pop("map")
         arrays: Mapping[str, Vectors] = np.load(path.with_name(f"{name}.npz")) if name else {}
         adaptation = Adaptation(arrays["mean"] if name else np.zeros(0, np.float32), arrays.get("weight"), **record)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         raise ArtifactError(
             f"{path.parent} holds no whole adaptation ({type(error).__name__}). Remove it, and run `dial2vec index` on "
             f"{folder} again."

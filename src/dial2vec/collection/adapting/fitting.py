@@ -29,9 +29,9 @@ def adapt(collection: CollectionFolder, encoder: Encoder, *, seed: int = 1) -> A
     :param encoder: encoder of the collection, which reads the two sides of at most 500 dialogues for the guard.
     """
     known = collection.adaptation
-    if known is not None and len(collection) < GROWN * max(known.dialogues, LEAST):
+    if known is not None and LEAST <= known.dialogues and len(collection) < GROWN * known.dialogues:
         if known.weight is not None:
-            known.append(collection.folder, collection.vectors, known=known.dialogues)
+            known.append(collection.folder, collection.vectors)
         return known
     adaptation = fit_adaptation(collection.vectors, lambda rows: list(collection.dialogues(rows)), encoder, seed=seed)
     adaptation.write(collection.folder, collection.vectors)
