@@ -9,8 +9,6 @@ from sklearn.metrics import adjusted_rand_score
 
 from dial2vec.collection.clustering import communities as module
 from dial2vec.collection.clustering.communities import communities, divide, neighbour_graph
-from dial2vec.collection.clustering.levels import areas_of, assign_fine, divide_topics
-from dial2vec.collection.clustering.partition import centres_of_groups
 from dial2vec.encoder.nearest import nearest_others, unit_rows
 
 
@@ -80,24 +78,3 @@ def test_steps_are_told_and_never_more_than_announced():
     told: list[int] = []
     communities(groups_of(200, 5, spread=0.4)[0], seed=1, done=told.append)
     assert 2 <= len(told) <= module.steps()
-
-
-def test_centres_are_mean_directions():
-    units = np.array([[1, 0], [0, 1], [1, 0]], dtype=np.float32)
-    np.testing.assert_allclose(centres_of_groups(units, np.array([0, 0, 1])), [[0.5**0.5, 0.5**0.5], [1, 0]], rtol=1e-6)
-
-
-def test_close_topics_share_an_area_and_few_topics_are_their_own():
-    far = np.eye(3)[[0, 0, 0, 1, 1, 1]] + 0.1 * np.random.default_rng(1).normal(size=(6, 3))
-    assert areas_of(unit_rows(far).astype(np.float32)).tolist() == [0, 0, 0, 1, 1, 1]
-    assert areas_of(np.eye(4, dtype=np.float32)).tolist() == [0, 1, 2, 3]
-
-
-def test_fine_topics_lie_within_their_topic():
-    units, true = groups_of(400, 4, spread=0.12)
-    topics = (true // 2).astype(np.int32)
-    centres, parents = divide_topics(units, topics, 2, seed=1)
-    fine = assign_fine(units, topics, centres, parents)
-    assert parents.tolist() == [0, 0, 1, 1]
-    assert (parents[fine] == topics).all()
-    assert adjusted_rand_score(true, fine) == 1

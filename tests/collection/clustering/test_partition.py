@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from dial2vec.collection.clustering import partition
-from dial2vec.collection.clustering.partition import assign, centres_of, dense_centres
+from dial2vec.collection.clustering.partition import assign, centres_of, centres_of_groups, dense_centres
 from dial2vec.collection.clustering.stability import (
     jaccards,
     match_groups,
@@ -39,6 +39,12 @@ def test_assignment_is_the_nearest_centre_of_each_and_how_far_the_second_is(n, k
         assert found.similarity[row] == pytest.approx(cosines[0], abs=1e-6)
         second = cosines[1] if k > 1 else 0
         assert found.margin[row] == pytest.approx(cosines[0] - second, abs=1e-6)
+
+
+def test_centres_are_mean_directions_and_zero_without_vectors():
+    units, half = np.array([[1, 0], [0, 1], [1, 0]], dtype=np.float32), 0.5**0.5
+    centres = centres_of_groups(units, np.array([0, 0, 2], dtype=np.int32), 4)
+    np.testing.assert_allclose(centres, [[half, half], [0, 0], [1, 0], [0, 0]], rtol=1e-6)
 
 
 def test_separate_groups_are_found_whatever_the_number_of_threads():

@@ -1,58 +1,34 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.collection.clustering.curation import curate, undo_decision
-from dial2vec.collection.clustering.stability import KeptCentres
+from dial2vec.collection.clustering.stability import measure_stability
+from dial2vec.collection.clustering.tree import tree_centres
+from dial2vec.encoder.nearest import unit_rows
 
 
-def counted() -> tuple[list[int], object]:
-    seeds: list[int] = []
-
-    def find(units, k, *, seed):
-        seeds.append(seed)
-        return units[:k] * seed
-
-    return seeds, find
+def test_trees_of_halves_agree_where_groups_are_true_and_not_where_there_are_none():
+    rng, true = np.random.default_rng(1), np.arange(200, dtype=np.int32) % 4
+    for spread, low, high in ((0.1, 1.0, 1.0), (50.0, -0.1, 0.3)):
+        units = unit_rows(np.eye(8)[true] + spread * rng.normal(size=(200, 8))).astype(np.float32)
+        found = measure_stability(units, tree_centres(units, 4, seed=1), seed=1, find=tree_centres)
+        assert low <= found.agreement <= high
 
 
-def test_centres_are_found_once_for_the_same_vectors_and_seed(tmp_path):
-    path, units = tmp_path / "halves.npz", np.eye(3, dtype=np.float32)
-    seeds, find = counted()
-    for _ in range(2):
-        kept = KeptCentres(path, find)
-        np.testing.assert_array_equal(kept(units, 2, seed=5), 5 * units[:2])
-        kept.write()
-    assert seeds == [5]
-    kept = KeptCentres(path, find)
-    kept(units, 2, seed=6)
-    kept(units[::-1], 2, seed=5)
-    assert seeds == [5, 6, 5]
-    kept.write()
-    # Only what the last run asked for stays, so the file does not grow.
-    KeptCentres(path, find)(units, 2, seed=5)
-    assert seeds == [5, 6, 5, 5]
-
-
-def test_a_damaged_file_is_found_again(tmp_path):
-    (tmp_path / "halves.npz").write_bytes(b"PK\x03\x04 cut off")
-    seeds, find = counted()
-    kept = KeptCentres(tmp_path / "halves.npz", find)
-    kept(np.eye(2, dtype=np.float32), 1, seed=3)
-    kept.write()
-    KeptCentres(tmp_path / "halves.npz", find)(np.eye(2, dtype=np.float32), 1, seed=3)
-    assert seeds == [3]
-
-
-def test_a_decision_finds_no_halves_again_and_has_the_same_result(make, monkeypatch):
+def test_the_same_decision_has_the_same_result_again(make):
     cluster(make.add(*[0] * 40, *[1] * 30, *[2] * 20))
     first, second = read_assignment(Collection(make.folder))[[0, 40]].tolist()
-    (make.folder / "clusters" / "halves.npz").rename(make.folder / "away.npz")
     found = curate(Collection(make.folder), "merge", first, other=second).after
     undo_decision(Collection(make.folder))
-    (make.folder / "away.npz").rename(make.folder / "clusters" / "halves.npz")
-    monkeypatch.setattr("dial2vec.collection.clustering.describing._find_communities", None)
     assert curate(Collection(make.folder), "merge", first, other=second).after == found
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_few_dialogues_are_clustered(make, n):
+    found = cluster(make.add(*range(n)))
+    assert sum(one.size for one in found.clusters) == n

@@ -112,7 +112,7 @@ def collection(tmp_path, dialogue, monkeypatch):
     return SimpleNamespace(
         folder=tmp_path / "calls",
         manifest=SimpleNamespace(fingerprint="f"),
-        vectors=vectors,
+        adapted=vectors,
         rows={"speakers": column},
         dialogues=lambda rows: iter([dialogues[row] for row in rows]),
     )

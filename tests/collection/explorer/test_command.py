@@ -32,7 +32,9 @@ def test_topics_are_found_if_they_are_missing_or_old(grow, tmp_path):
 
 def test_map_of_few_of_the_dialogues_is_pointed_out(grow, tmp_path):
     grow(tmp_path / "c", dialogues_of(range(3)))
-    assert "--from-scratch" not in explore(tmp_path / "c", "--static", tmp_path / "out.html").output
+    done = explore(tmp_path / "c", "--static", tmp_path / "out.html")
+    assert done.exit_code == 0, done.output
+    assert "--from-scratch" not in done.output
     grow(tmp_path / "c", dialogues_of(range(40)))
     done = explore(tmp_path / "c", "--static", tmp_path / "out.html")
     assert "made from 3 of the 40 dialogues" in done.output
