@@ -75,7 +75,7 @@ def slow_best(units, plain, fewest, most):
 @pytest.mark.parametrize("spread", [0.15, 0.3, 0.5])
 def test_the_number_of_groups_is_that_of_a_slow_search(spread):
     for seed in range(3):
-        units, true = cloud(90, 6, spread=spread, seed=seed)
+        units, _ = cloud(90, 6, spread=spread, seed=seed)
         noise = np.random.default_rng(seed).normal(size=units.shape)
         plain = unit_rows(units + 0.1 * noise).astype(np.float32)
         assert Tree(units, plain).best(2, 12) == slow_best(units, plain, 2, 12)
