@@ -36,7 +36,9 @@ def test_a_map_takes_each_vector_by_itself_by_the_formula_and_keeps_their_order(
 
 
 def test_the_sentence_says_what_was_done_and_by_what_figures():
-    kept = replace(ruinous(6, 100), before={"stability": 0.5, "cross_side": 0.7}, after={"stability": 0.61, "cross_side": 0.7})
+    kept = replace(
+        ruinous(6, 100), before={"stability": 0.5, "cross_side": 0.7}, after={"stability": 0.61, "cross_side": 0.7}
+    )
     assert kept.sentence == (
         "The vectors were adapted to these conversations: cluster stability 0.50 -> 0.61, agreement of the two sides "
         "0.70 -> 0.70."
