@@ -170,6 +170,7 @@ def _cut(source: Path, column: int, delimiter: str, size: int) -> Iterator[Piece
         begin = end = len(table.readline())
         first = line = 2
         before: str | None = None
+        name: str | None
         for row, count in _rows(table):
             if end - begin >= size:
                 cells = next(csv.reader([row.decode("utf-8", "replace")], delimiter=delimiter), [])

@@ -56,7 +56,7 @@ def look(
     """
     from conversations.formats.formats import stem
     from dial2vec.collection.explorer.later import INDEX_OF_TURNS
-    from dial2vec.collection.look import LookReading, clusters_of, look_into
+    from dial2vec.collection.look import LookReading, clusters_of, drawing, look_into
     from dial2vec.data.corpora.demo import write_sample
 
     if (sample is None or sample > 0) and source is None:
@@ -76,7 +76,8 @@ def look(
     # A file has no server that could index the turns later.
     collection = look_into(folder, source, own, turns=static is not None, say=click.echo)
     click.echo(f"{folder}: {len(collection)} dialogues")
-    clusters = clusters_of(collection)
+    with drawing(collection):
+        clusters = clusters_of(collection)
     for group in sorted(clusters.clusters, key=lambda group: -group.size) if clusters else ():
         click.echo(f"  {group.size:>6,}  {group.name}")
     click.echo(f"\nNext:\n{_next_steps(folder)}\n")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
@@ -17,7 +19,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from conversations.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
+from conversations.dialogue import (
+    Dialogue,
+    Origin,
+    Quarantined,
+    dialogue_writer,
+    dialogues_of_lines,
+    read_dialogues,
+    write_quarantine,
+)
 from conversations.files import atomic_path
 from conversations.words import words
 from dial2vec.collection.adapting.fitting import adapt
@@ -30,11 +40,12 @@ from dial2vec.collection.collection_folder import (
     append_blocks,
     rows_file,
 )
-from dial2vec.collection.embedding.embed import embed_file, here
+from dial2vec.collection.embedding.embed import FEWEST_PARTS, embed_file, here
 from dial2vec.collection.embedding.on_ray import RayWorkers
-from dial2vec.collection.embedding.shards import files_of
+from dial2vec.collection.embedding.shards import Shard, files_of, shards_of
 from dial2vec.collection.search.moments import update_moments
 from dial2vec.data.metadata import packed_metadata
+from dial2vec.data.workers import spread
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -68,6 +79,7 @@ def add(
     progress: bool = True,
     turns: bool = True,
     adapted: bool = True,
+    imported: bool = False,
     workers: RayWorkers | None = None,
 ) -> Added:
     """Add dialogues to the collection in a folder, or make a collection; atomic, in bounded memory.
@@ -80,6 +92,8 @@ def add(
     :param turns: also make vectors of all turns and an index of their words, so that single moments are found
         (`dial2vec.collection.search.moments`); of dialogues that are there already, too.
     :param adapted: also fit a map to the dialogues, for groups and the map (`dial2vec.collection.adapting`).
+    :param imported: True if an import of today has written the file, so that all of it is usable and no id is there
+        twice: a new collection then takes it as it is.
     :param workers: workers of a Ray cluster that make the vectors and the index of words, and see the folder at the
         same path; None uses the processors of this machine.
     :raises CorpusError: if a file cannot be read, or no record can be used.
@@ -90,7 +104,10 @@ def add(
         manifest = _opened(folder, encoder)
         work = folder / "adding"
         quarantine: list[Quarantined] = []
-        n_new, n_existing = _write_new(CollectionFolder(folder), transcripts, work / "dialogues.jsonl", quarantine)
+        if imported and not manifest.dialogues:
+            n_new, n_existing = _taken(transcripts, work / "dialogues.jsonl"), 0
+        else:
+            n_new, n_existing = _write_new(CollectionFolder(folder), transcripts, work / "dialogues.jsonl", quarantine)
         if n_new:
             embed_file(
                 work / "dialogues.jsonl",
@@ -173,6 +190,18 @@ def _write_new(
     return n_new, n_existing
 
 
+def _taken(transcripts: Path, path: Path) -> int:
+    """Give a file of dialogues a second name, or copy it where there is none, and return the number of its lines."""
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    try:
+        os.link(transcripts, path)
+    except OSError:
+        shutil.copyfile(transcripts, path)
+    with path.open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
 def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
     paths = files_of(transcripts)
     for path in paths:
@@ -200,17 +229,22 @@ def _append(folder: Path, manifest: Manifest, work: Path, *, source: str) -> Non
 
 
 def _write_rows(path: Path, dialogues: Path, *, begin: int) -> int:
-    count, byte = 0, begin
-    with pq.ParquetWriter(path, ROWS) as writer, dialogues.open("rb") as lines:
-        read = read_dialogues(dialogues)
-        while block := list(islice(read, 10_000)):
-            starts = []
-            for _ in block:
-                starts.append(byte)
-                byte += len(lines.readline())
-            writer.write_table(_rows(block, starts))
-            count += len(block)
+    """Write the rows of dialogues, whose lines begin at this offset of `dialogues.jsonl`, and return their number."""
+    count, (shards, _) = 0, shards_of(dialogues)
+    with pq.ParquetWriter(path, ROWS) as writer:
+        for table in spread(partial(_rows_of, begin), shards, n_parts=len(shards), fewest=FEWEST_PARTS):
+            writer.write_table(table)
+            count += len(table)
     return count
+
+
+def _rows_of(begin: int, shard: Shard) -> pa.Table:
+    with shard.path.open("rb") as handle:
+        handle.seek(shard.byte)
+        lines = list(islice(handle, shard.lines))
+    starts = np.cumsum([begin + shard.byte, *map(len, lines)])[:-1]
+    numbered = ((number, line.decode()) for number, line in enumerate(lines, start=shard.line))
+    return _rows(list(dialogues_of_lines(numbered, shard.path)), starts.tolist())
 
 
 def _rows(dialogues: list[Dialogue], starts: list[int]) -> pa.Table:

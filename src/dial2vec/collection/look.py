@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from conversations.dialogue import read_dialogues, write_quarantine
@@ -29,6 +30,7 @@ from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.notes import notes_file
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, sampled
 from dial2vec.data.languages import start_advice
+from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.data.workers import spread
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -102,7 +104,8 @@ def look_into(
         with waiting("loading the encoder"):
             encoder = load_encoder(reading.model)
         _keep_if_same(folder, transcripts, encoder.fingerprint(), say)
-        added = add(folder, transcripts, encoder=encoder, turns=turns, adapted=reading.adapted)
+        imported = transcripts != source
+        added = add(folder, transcripts, encoder=encoder, turns=turns, adapted=reading.adapted, imported=imported)
         if added.adapted:
             say(added.adapted)
         if (notes := folder / KEPT / notes_file(folder).name).exists():
@@ -122,6 +125,30 @@ def clusters_of(collection: CollectionFolder) -> Clusters | None:
         return None
     with bar_to(clustering_steps(), "groups") as bar:
         return cluster(collection, done=bar.update)
+
+
+@contextmanager
+def drawing(collection: CollectionFolder) -> Iterator[None]:
+    """Draw the map of a collection in a thread while the block runs; its end waits for the map.
+
+    :raises Dial2vecError: at the end, if the map cannot be made.
+    """
+    failed: list[Exception] = []
+
+    def draw() -> None:
+        try:
+            maps_of(collection, progress=False)
+        except Exception as error:
+            failed.append(error)
+
+    # Ctrl-C does not wait for it.
+    thread = Thread(target=draw, daemon=True)
+    thread.start()
+    yield
+    with waiting("map"):
+        thread.join()
+    if failed:
+        raise failed[0]
 
 
 def _state(source: Path, reading: LookReading) -> list[str]:
