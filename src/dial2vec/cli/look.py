@@ -11,7 +11,8 @@ import click
 from dial2vec.cli.explorer import PORT, show
 from dial2vec.cli.group import examples
 from dial2vec.cli.importing import import_, masks_of, options_of
-from dial2vec.cli.options import NO_ADAPT, UNTRAINED, model_option
+from dial2vec.cli.options import NO_ADAPT, model_option
+from dial2vec.encoder.names import GENERAL, untrained
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
 
@@ -36,7 +37,10 @@ WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain"
     "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder of vectors and map; default: NAME.look."
 )
 @click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the map to this file instead.")
-@model_option(default=UNTRAINED, show_default=True)
+@model_option(
+    "Encoder, as of the other commands; default: general, whose page one by all-MiniLM-L6-v2 replaces later, if torch "
+    "is installed."
+)
 @NO_ADAPT
 @PORT
 def look(
@@ -44,7 +48,7 @@ def look(
     sample: int | None,
     output: Path | None,
     static: Path | None,
-    model: str,
+    model: str | None,
     port: int,
     no_adapt: bool,
     **reading: Any,
@@ -55,6 +59,7 @@ def look(
     and shown in your browser; Ctrl-C ends it. NAME.look keeps the result, so that the next look at SOURCE is quick.
     """
     from conversations.formats.formats import stem
+    from dial2vec.collection.explorer.better import better
     from dial2vec.collection.explorer.later import INDEX_OF_TURNS
     from dial2vec.collection.look import LookReading, clusters_of, drawing, look_into
     from dial2vec.data.corpora.demo import write_sample
@@ -72,7 +77,11 @@ def look(
     source = source or write_sample(Path("sample.jsonl"))
     options, masks = options_of(reading), masks_of(reading)
     folder = output or Path(f"{stem(source)}.look")
-    own = LookReading(model, options, masks, reading["merge_turns"], not no_adapt, sample or None)
+    # A page is replaced later by a better one, a file is not.
+    better_one = untrained() if model is None and static is None and untrained() != GENERAL else ""
+    start = model or (GENERAL if static is None else untrained())
+    merged = reading["merge_turns"]
+    own = LookReading(start, options, masks, merged, not no_adapt, sample or None, better_one)
     # A file has no server that could index the turns later.
     collection = look_into(folder, source, own, turns=static is not None, say=click.echo)
     click.echo(f"{folder}: {len(collection)} dialogues")
@@ -81,7 +90,13 @@ def look(
     for group in sorted(clusters.clusters, key=lambda group: -group.size) if clusters else ():
         click.echo(f"  {group.size:>6,}  {group.name}")
     click.echo(f"\nNext:\n{_next_steps(folder)}\n")
-    show(folder, port=port, static=static, browser=True, later=[INDEX_OF_TURNS])
+    show(
+        folder,
+        port=port,
+        static=static,
+        browser=True,
+        later=[INDEX_OF_TURNS, *([better(better_one)] if better_one else [])],
+    )
 
 
 # How an export is read is said as to `import`.

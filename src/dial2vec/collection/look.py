@@ -29,9 +29,11 @@ from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.notes import notes_file
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, sampled
-from dial2vec.data.languages import start_advice
+from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of
+from dial2vec.data.languages import start_advice
 from dial2vec.data.workers import spread
+from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
@@ -52,6 +54,7 @@ class LookReading:
     :param merge_turns: True if consecutive turns of one speaker become one turn.
     :param adapted: True if the vectors are adapted to the dialogues.
     :param sample: Number of dialogues to draw at random; None takes all.
+    :param better: Encoder whose page replaces the first one later; "" for none.
     """
 
     model: str
@@ -60,6 +63,7 @@ class LookReading:
     merge_turns: bool = False
     adapted: bool = True
     sample: int | None = None
+    better: str = ""
 
 
 def look_into(
@@ -94,6 +98,7 @@ def look_into(
     record = folder / OWN / "record.json"
     state: dict[str, Any] = {"source": str(source), "state": _state(source, reading)}
     with folder_lock(folder / OWN, "looks into"):
+        take_over(folder)
         with suppress(ArtifactError):
             if read_json(record) == state | {"done": True}:
                 say(f"{source} is unchanged since {folder} was made from it")
@@ -102,7 +107,9 @@ def look_into(
         if advice := start_advice(read_dialogues(transcripts, quarantine=[]), reading.model):
             say(advice)
         with waiting("loading the encoder"):
-            encoder = load_encoder(reading.model)
+            # Once the better page has replaced the first one, new dialogues join it.
+            replaced = reading.better and (folder / MANIFEST).exists() and not is_student(folder / "model")
+            encoder = load_encoder(reading.better if replaced else reading.model)
         _keep_if_same(folder, transcripts, encoder.fingerprint(), say)
         imported = transcripts != source
         added = add(folder, transcripts, encoder=encoder, turns=turns, adapted=reading.adapted, imported=imported)
@@ -160,7 +167,7 @@ def _state(source: Path, reading: LookReading) -> list[str]:
 
 def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[str], object]) -> Path:
     """Return a file of dialogues: the source itself, or what its import writes."""
-    if replace(reading, adapted=True) == LookReading(reading.model) and holds_dialogues(source):
+    if replace(reading, adapted=True, better="") == LookReading(reading.model) and holds_dialogues(source):
         return source
     file = work / f"{stem(source)}.jsonl"
     for old in (path for path in work.iterdir() if path.is_file() and path.name not in (".lock", "record.json")):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from starlette.types import ASGIApp
 
 from conversations.dialogue import Dialogue
 from dial2vec.addresses import address_of, listen
@@ -63,11 +64,18 @@ def collection(grow: Grow, tmp_path_factory: pytest.TempPathFactory) -> Collecti
 def served_and_static(collection: Collection, maps: Maps, file: Path) -> Iterator[dict[str, str]]:
     """Addresses of the page of a collection: on the server, and as a file."""
     write_page(file, collection, maps)
+    with served(application(collection, maps)) as address:
+        yield {"served": address, "static": file.as_uri()}
+
+
+@contextmanager
+def served(app: ASGIApp) -> Iterator[str]:
+    """Address of a page on a server."""
     with listen("127.0.0.1", 0) as listening:
-        config = uvicorn.Config(application(collection, maps), ws="none", lifespan="off", log_level="error")
+        config = uvicorn.Config(app, ws="none", lifespan="off", log_level="error")
         server = uvicorn.Server(config)
         serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         serving.start()
-        yield {"served": address_of(listening), "static": file.as_uri()}
+        yield address_of(listening)
         server.should_exit = True
         serving.join()

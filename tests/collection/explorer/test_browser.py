@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import csv
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from browser import PHONE, Page
 from conversations.dialogue import read_dialogues
 from dial2vec.collection.explorer.explorer_page import write_page
+from dial2vec.collection.explorer.later import Later, Shown
 from dial2vec.collection.explorer.maps import maps_of
+from dial2vec.collection.explorer.server import application
 
-from .conftest import EVIL, served_and_static
+from .conftest import EVIL, served, served_and_static
 from .test_maps import other as other
 
 pytestmark = pytest.mark.services("chromium")
@@ -374,3 +379,24 @@ def test_command_that_ended_is_named(collection, chromium, addresses):
     chromium.ask(
         "Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1
     )
+
+
+def test_an_open_page_takes_over_another_map_and_keeps_what_it_shows(chromium, collection):
+    maps, ready = maps_of(collection), threading.Event()
+    other_way = replace(maps, trained=replace(maps.trained, points=maps.trained.points * np.float32([-1, 1])))
+
+    def turn(page: Shown) -> None:
+        ready.wait(60)
+        page.show(collection, other_way)
+
+    with served(application(collection, maps, [Later("other map", turn)])) as address:
+        chromium.look()
+        chromium.open(f"{address}#panel=dialogues&q=w21&view=1,2,3")
+        chromium.until(READY)
+        chromium.until("document.getElementById('later').textContent.includes('other map')")
+        before, place = chromium.value("linkOf(explorer.state, explorer.content.groups)"), place_of(chromium, 3)
+        ready.set()
+        chromium.until("explorer.content.version === 1 && explorer.map.points.progress === 1")
+        chromium.until("document.getElementById('later').textContent === ''")
+        assert chromium.value("linkOf(explorer.state, explorer.content.groups)") == before
+        assert place_of(chromium, 3) != place

@@ -29,7 +29,7 @@ def adapt(collection: CollectionFolder, encoder: Encoder, *, seed: int = 1) -> A
     :param encoder: encoder of the collection, which reads the two sides of at most 500 dialogues for the guard.
     """
     known = collection.adaptation
-    if known is not None and LEAST <= known.dialogues and len(collection) < GROWN * known.dialogues:
+    if known is not None and known.dialogues >= LEAST and len(collection) < GROWN * known.dialogues:
         if known.weight is not None:
             known.append(collection.folder, collection.vectors)
         return known

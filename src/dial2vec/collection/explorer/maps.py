@@ -15,7 +15,7 @@ from conversations.files import atomic_path
 from conversations.progress import counted, waiting
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
-from dial2vec.collection.explorer.layout import lay_out_many
+from dial2vec.collection.explorer.layout import PROBES, lay_out_many
 from dial2vec.collection.explorer.placing import Placing
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.protocol import Encoder
@@ -104,10 +104,21 @@ def _map(
         placing = Placing(np.asarray(units[drawn.fitted]), drawn.points[drawn.fitted])
         more = placing.place(units[len(drawn.points) :])
         drawn = replace(drawn, points=np.concatenate([drawn.points, more]))
+    _write(path, collection, drawn)
+    return drawn
+
+
+def _write(path: Path, collection: CollectionFolder, drawn: CollectionMap) -> None:
     with atomic_path(path) as temporary, temporary.open("wb") as handle:
         content = _content(collection, len(collection))
         np.savez(handle, points=drawn.points, fitted=drawn.fitted, content=content)
-    return drawn
+
+
+def like_before(collection: CollectionFolder, drawn: CollectionMap, before: CollectionMap) -> CollectionMap:
+    """Align the stored map of a collection with another map of the same dialogues, store it again, and return it."""
+    turned = replace(drawn, points=aligned(drawn.points, before.points))
+    _write(collection.folder / "map" / "trained.npz", collection, turned)
+    return turned
 
 
 def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> CollectionMap:
@@ -117,7 +128,7 @@ def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Collect
     known = np.asarray(units[fitted])
     points = np.zeros((n, 2), dtype=np.float32)
     points[fitted] = lay_out_many(known, seed=seed, progress=progress)
-    placing = Placing(known, points[fitted])
+    placing = Placing(known, points[fitted], probes=PROBES)
     rest = np.setdiff1d(np.arange(n), fitted)
     blocks = np.split(rest, range(BLOCK, len(rest), BLOCK))
     for rows in counted(blocks, "blocks") if progress else blocks:
