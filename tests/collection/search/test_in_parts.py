@@ -16,7 +16,7 @@ from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.embedding.on_ray import RayWorkers
-from dial2vec.collection.search import turns, words
+from dial2vec.collection.search import moments, turns, words
 from dial2vec.collection.search.moments import open_moments
 from dial2vec.collection.search.words import open_words, update_words
 from dial2vec.encoder import StudentEncoder
@@ -56,6 +56,7 @@ def test_two_processes_write_the_files_of_one(transcripts, student_folder, tmp_p
 def test_a_transformer_stays_in_one_process(transcripts, tiny_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(turns, "works_alone", lambda n_parts, fewest: False)
     monkeypatch.setattr(turns, "spread", None)
+    monkeypatch.setattr(moments, "has_untrained", lambda collection: False)
     add(tmp_path / "c", transcripts, encoder=load_encoder(tiny_folder, device="cpu"), progress=False)
     assert open_moments(CollectionFolder(tmp_path / "c")) is not None
 
@@ -108,12 +109,12 @@ def test_dialogues_that_end_too_early_are_an_error_and_no_index(transcripts, stu
 
 def test_a_machine_with_another_encoder_is_named(student_folder, tmp_path):
     student = StudentEncoder.from_pretrained(student_folder)
-    part = ([["w1 w2"]],)
-    assert turns._encode_part(str(student_folder), student.fingerprint(), 8, *part).dialogues == 1
+    part = dialogues(1)
+    assert turns._encode_part(str(student_folder), student.fingerprint(), "turns", 8, part).dialogues == 1
     with pytest.raises(
         ModelError, match=r"has the fingerprint \w+ on .*; expected other, as on the machine that asked"
     ):
-        turns._encode_part(str(student_folder), "other", 8, *part)
+        turns._encode_part(str(student_folder), "other", "turns", 8, part)
 
 
 def test_the_command_takes_workers_of_a_cluster(transcripts, student_folder, tmp_path, monkeypatch):

@@ -181,19 +181,19 @@ def test_filters_leave_only_their_rows(folder):
 
 
 def test_one_dialogue_that_stands_out_leaves_themes_out():
-    said = Signs(gap=5, difference=0.2, words=8, about=0, agreement=0, shared=0.5, quoted=False)
+    said = Signs(gap=5, words=8, about=-1, agreement=0, shared=0.5, quoted=False)
     assert weight_of_themes(said) == 0
-    asked = Signs(gap=0.5, difference=-0.3, words=2, about=2, agreement=1, shared=0.5, quoted=False)
-    assert weight_of_themes(asked) == pytest.approx(300)
+    asked = Signs(gap=0.5, words=2, about=4, agreement=3, shared=0.5, quoted=False)
+    assert weight_of_themes(asked) == pytest.approx(10)
 
 
 def test_a_question_for_conversations_gives_themes_more_weight_than_words_of_a_turn():
-    said, asked = (weight_of_themes(Signs(2, 0, 5, about, 1, 0.5, False)) for about in (0.5, 3))
+    said, asked = (weight_of_themes(Signs(1, 5, about, 3, 0.5, False)) for about in (-1, 3))
     assert asked > 1 > said
 
 
 def test_words_that_stand_together_in_few_turns_ask_for_these():
-    together, apart = (weight_of_themes(Signs(1, -0.1, 3, 1.2, 2.4, shared, shared == 1)) for shared in (1, 0.67))
+    together, apart = (weight_of_themes(Signs(1, 3, 1.2, 2.4, shared, shared == 1)) for shared in (1, 0.67))
     assert together < 1 < apart
 
 

@@ -279,7 +279,7 @@ def test_the_command_takes_a_way_and_says_by_which_it_found(folder):
 
 @pytest.mark.parametrize(("way", "counts"), [("moments", True), ("themes", False)])
 def test_the_command_says_what_orders_the_hits(folder, way, counts):
-    assert ("the order counts words too" in call("search", folder, "w1 w2", f"--{way}").stderr) == counts
+    assert ("; a figure is the similarity of" in call("search", folder, "w1 w2", f"--{way}").stderr) == counts
 
 
 def test_the_command_says_if_nothing_is_close(folder, monkeypatch):

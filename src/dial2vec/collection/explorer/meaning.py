@@ -24,7 +24,7 @@ from dial2vec.encoder.student import StudentEncoder
 TOKENIZER = {"normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer", "model": "WordPiece"}
 # Constants of the choice between moments and themes, which `finding.js` makes.
 CONSTANTS = (
-    *("GAP", "DIFFERENCE", "LENGTH", "ABOUT", "AGREEMENT", "SHARED", "QUOTED", "LEVEL", "MOST", "LEAST"),
+    *("GAP", "LENGTH", "ABOUT", "AGREEMENT", "SHARED", "QUOTED", "LEVEL", "MOST", "LEAST"),
     *("TURN_WORDS", "DIALOGUE_WORDS", "THEME_WORDS", "RIVAL", "FEW"),
 )
 # Directions that are kept, and steps of the numbers of dialogues and of tokens.
@@ -95,7 +95,7 @@ def _choice(collection: CollectionFolder) -> dict[str, Any]:
     constants = {name.lower(): getattr(moments, name) for name in CONSTANTS}
     return {
         "far": None if calibration is None else {"turn": calibration.turn, "theme": calibration.theme},
-        "routing": constants | {"subjects": list(moments.SUBJECTS)},
+        "routing": constants | {"subjects": list(moments.SUBJECTS), "sentences": list(moments.SENTENCES)},
     }
 
 

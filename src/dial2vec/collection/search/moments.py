@@ -7,6 +7,7 @@ dialogue counts more than in a fusion by rank (docs/search.md has the figures).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +19,10 @@ from numpy.typing import NDArray
 from conversations.progress import bar_to, waiting
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.search.calibration import calibrate
-from dial2vec.collection.search.turns import TurnVectors, open_turns, update_turns
+from dial2vec.collection.search.turns import TurnVectors, has_untrained, open_turns, update_turns
 from dial2vec.collection.search.words import WordIndex, bm25_words, open_words, update_words
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.names import GENERAL
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
 
@@ -33,23 +36,26 @@ TURN_WORDS, DIALOGUE_WORDS, THEME_WORDS = 0.3, 0.35, 0.1
 ALL_TURNS, BEST, SAMPLE = 1_000_000, 2_000, 2_000
 # Place of the dialogue that the best is compared with, and the number of turns that are few: those of a page of hits.
 RIVAL, FEW = 10, 10
-# Ways to ask for conversations rather than for what was said in them.
+# Ways to ask for conversations and names of topics, and sentences as they are said: what the former have in common
+# and the latter have not tells a question for a theme.
 SUBJECTS = (
-    "conversations on this topic",
-    "dialogues about something",
-    "what people say about it",
-    "calls that deal with a subject",
-    "somebody talks about a theme",
-    "anything related to that",
-    "discussions of an issue",
-    "customers who ask about something",
-)
-# Fitted by logistic regression on questions for a turn, 750 of Self-dialogue and 500 of SGD, and for a topic, 506 and
-# 396; the questions by which docs/search.md judges the search are others.
-GAP, DIFFERENCE, LENGTH, ABOUT, AGREEMENT, SHARED, QUOTED = 0.38, 5.61, 4.39, -1.95, -1.08, 9.28, 2.57
-LEVEL = -10.2
+    "conversations on this topic", "dialogues about something", "what people say about it",
+    "calls that deal with a subject", "somebody talks about a theme", "anything related to that",
+    "discussions of an issue", "customers who ask about something", "cars and motorcycles",
+    "problems with the delivery", "cooking and recipes", "cheap holidays by the sea", "exams at school",
+    "politics and elections", "diets and exercise", "novels and their authors",
+)  # fmt: skip
+SENTENCES = (
+    "I told him that it was too late", "she said she would call back on Monday", "do you know when it opens",
+    "it did not work when I tried it again", "he never really wanted to do that", "my brother bought one yesterday",
+    "let me check that for you", "yes, I think so too",
+)  # fmt: skip
+# Fitted by logistic regression on questions for turns and for topics of four corpora, by MiniLM and by the general
+# student (benchmarks/studies/find.py; docs/search.md has the figures on corpora left out).
+GAP, LENGTH, ABOUT, AGREEMENT, SHARED, QUOTED = 0.3, 2.5, -0.96, -0.73, 2.84, 1.97
+LEVEL = -2.5
 # Largest weight of the themes, and the weight below which they are left out.
-MOST, LEAST = 300.0, 0.3
+MOST, LEAST = 10.0, 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class Scored:
 
     :param rows: rows of the dialogues, best first, int64 [m].
     :param scores: score of each, by which they are ordered, float32 [m].
-    :param themes: weight of the themes in the scores, in [0, 300] (`weight_of_themes`).
+    :param themes: weight of the themes in the scores, in [0, 10] (`weight_of_themes`).
     :param turn: cosine of the nearest turn.
     :param theme: cosine of the nearest dialogue.
     :param vector: vector of the question, read as a turn, float32 [d].
@@ -76,18 +82,24 @@ class Moments:
     """Turns and words of a collection, open for questions.
 
     :param collection: collection whose turns were indexed.
+    :param beside: vectors of the dialogues by the general student; None if there are none.
     """
 
-    def __init__(self, collection: CollectionFolder, turns: TurnVectors, words: WordIndex) -> None:
-        self.collection, self.turns, self.words = collection, turns, words
+    def __init__(
+        self, collection: CollectionFolder, turns: TurnVectors, words: WordIndex, beside: TurnVectors | None = None
+    ) -> None:
+        self.collection, self.turns, self.words, self.beside = collection, turns, words, beside
+        # Reads texts in place of the encoder of the turns, which is loaded when it is asked.
+        self.read: Callable[[list[str]], NDArray[np.float32]] | None = None
         self._sample = sampled(len(collection), SAMPLE, 1)
 
     @cached_property
     def _subjects(self) -> tuple[NDArray[np.float32], float, float]:
-        """Mean vector of the ways to ask for conversations, and mean and spread of the turns' products with it."""
-        mean = unit_rows(self.turns.encoder.encode_utterances(list(SUBJECTS))).mean(0).astype(np.float32)
-        products = self.turns.cosines(mean[None], sampled(self.turns.record.turns, SAMPLE, 1))
-        return mean, float(products.mean()), max(float(products.std()), 1e-6)
+        """Mean vector of `SUBJECTS` less that of `SENTENCES`, and mean and spread of the turns' products with it."""
+        units = self._units([*SUBJECTS, *SENTENCES])
+        direction = units[: len(SUBJECTS)].mean(0) - units[len(SUBJECTS) :].mean(0)
+        products = self.turns.cosines(direction[None], sampled(self.turns.record.turns, SAMPLE, 1))
+        return direction, float(products.mean()), max(float(products.std()), 1e-6)
 
     def _about(self, vector: NDArray[np.float32]) -> float:
         subjects, mean, spread = self._subjects
@@ -100,7 +112,10 @@ class Moments:
 
     def vector(self, query: str) -> NDArray[np.float32]:
         """Return the vector of a question, read as a turn, float32 [d]."""
-        return np.asarray(unit_rows(self.turns.encoder.encode_utterances([query]))[0], dtype=np.float32)
+        return self._units([query])[0]
+
+    def _units(self, texts: list[str]) -> NDArray[np.float32]:
+        return unit_rows((self.read or self.turns.encoder.encode_utterances)(texts)).astype(np.float32)
 
     def score(
         self,
@@ -121,13 +136,17 @@ class Moments:
         among, vector = np.arange(len(self.collection)) if rows is None else rows, self.vector(query)
         if not len(among):
             return Scored(among, np.zeros(0, dtype=np.float32), 0.0, -1.0, -1.0, vector)
+        whole = _z(themes, themes)
+        if auto and self.beside is not None:
+            other = self.beside.cosines(unit_rows(self.beside.encoder.encode_utterances([query])))[:, 0]
+            whole = _z(both := whole + _z(other, other), both)
         in_turns = np.maximum.reduceat(self.words.of_turns(query), self.turns.starts[:-1])
         in_all = self.words.of_dialogues(query)
         if self.turns.record.turns <= ALL_TURNS or exact:
             read = np.arange(len(self.collection)) if rows is None else np.union1d(among, self._sample)
             sample = read if rows is None else self._sample
         else:
-            among = _best(among, (in_turns, in_all, themes, self.turns.agreement(vector)))
+            among = _best(among, (in_turns, in_all, whole, self.turns.agreement(vector)))
             read, sample = np.union1d(among, self._sample), self._sample
         cosines = self.cosines(vector, read)
         at, of_sample = np.searchsorted(read, among), np.searchsorted(read, sample)
@@ -137,12 +156,12 @@ class Moments:
         turn, theme, weight = float(cosines[at].max()), float(themes[among].max()), 0.0
         if auto:
             best = at[np.argsort(-scores[at], kind="stable")[:RIVAL]]
-            agreement = float(_z(themes[read[best]], themes).mean())
             gap, words = float(scores[best[0]] - scores[best[-1]]), bm25_words(query)
-            signs = Signs(gap, turn - theme, len(words), self._about(vector), agreement, *self._matched(query))
+            agreement = float(whole[read[best]].mean())
+            signs = Signs(gap, len(words), self._about(vector), agreement, *self._matched(query))
             weight = weight_of_themes(signs)
         if weight:
-            both = _z(themes[read], themes) + THEME_WORDS * z_all
+            both = whole[read] + THEME_WORDS * z_all
             scores += weight * _z(both, both[of_sample])
         order = np.lexsort((among, -scores[at]))
         return Scored(among[order], scores[at][order].astype(np.float32), weight, turn, theme, vector)
@@ -166,7 +185,9 @@ class Moments:
 def open_moments(collection: CollectionFolder) -> Moments | None:
     """Return the moments of a collection; None if its turns were not indexed."""
     turns, words = open_turns(collection), open_words(collection)
-    return Moments(collection, turns, words) if turns is not None and words is not None else None
+    if turns is None or words is None:
+        return None
+    return Moments(collection, turns, words, open_turns(collection, "themes"))
 
 
 def how_to_get_turns(collection: CollectionFolder) -> str:
@@ -196,6 +217,8 @@ def update_moments(
     if not len(collection):
         return
     update_turns(collection, encoder, batch_size=batch_size, progress=progress, workers=workers)
+    if has_untrained(collection):
+        update_turns(collection, load_encoder(GENERAL), progress=progress, workers=workers, read="themes")
     with bar_to(len(collection), "words", unit="dialogue", shown=progress) as bar:
         update_words(collection, done=bar.update, workers=workers)
     if (moments := open_moments(collection)) is not None:
@@ -217,16 +240,14 @@ class Signs:
     """What tells a question for a moment from one for a theme.
 
     :param gap: distance of the best and the tenth dialogue by moments, in standard deviations: large if one stands out.
-    :param difference: cosine of the nearest turn less that of the nearest dialogue.
     :param words: number of words of the question.
-    :param about: cosine of the question with `SUBJECTS`, in standard deviations from that of turns.
+    :param about: how much nearer the question is to `SUBJECTS` than to `SENTENCES`, in standard deviations from turns.
     :param agreement: mean place of the ten best dialogues by moments among the themes, in standard deviations.
     :param shared: largest share of the words of the question in one turn, in [0, 1].
     :param quoted: True if the question has several words, and one to ten turns have all of them.
     """
 
     gap: float
-    difference: float
     words: int
     about: float
     agreement: float
@@ -235,11 +256,11 @@ class Signs:
 
 
 def weight_of_themes(signs: Signs) -> float:
-    """Return the weight of the themes beside the moments' weight of 1, in [0, 300]; 0 leaves the themes out.
+    """Return the weight of the themes beside the moments' weight of 1, in [0, 10]; 0 leaves the themes out.
 
-    It is the odds of a question for a theme, so that a doubtful question gets something of both.
+    It rises with the odds of a question for a theme, so that a doubtful question gets something of both.
     """
-    logit = LEVEL + GAP * signs.gap + DIFFERENCE * signs.difference + LENGTH * math.log(max(1, signs.words))
+    logit = LEVEL + GAP * signs.gap + LENGTH * math.log(max(1, signs.words))
     logit += ABOUT * signs.about + AGREEMENT * signs.agreement + SHARED * signs.shared + QUOTED * signs.quoted
     weight = math.exp(min(-logit, math.log(MOST)))
     return weight if weight >= LEAST else 0.0

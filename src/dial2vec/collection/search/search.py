@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -19,6 +20,8 @@ from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.search.moments import Moments, how_to_get_turns, open_moments
 from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.protocol import Encoder
+from dial2vec.encoder.text_reader import LONGEST, text_reader
 from dial2vec.errors import ArtifactError, Dial2vecError
 
 Way: TypeAlias = Literal["moments", "themes"]
@@ -31,8 +34,8 @@ class SpeakingTurn:
     """A turn of a hit.
 
     :param number: number of the turn, from 0.
-    :param contribution: part of the cosine that comes from this turn (`Encoder.shares_of`), if
-        the dialogue was found by themes; the turn's own cosine with the query, if by moments.
+    :param contribution: the turn's own cosine with the query if that is a text and turns were indexed, unless themes
+        were asked for; else the part of the cosine that comes from this turn (`Encoder.shares_of`).
     """
 
     number: int
@@ -46,7 +49,7 @@ class Hit:
     """A dialogue found by a search.
 
     :param cosine: cosine of the query with its vector, if found by themes, or with its nearest turn, if by moments.
-        Hits of a text are ordered by a score in which words count as well, so that cosines may not descend.
+        Hits of a text are ordered by a score in which turns, dialogues and words count; cosines may not descend.
     :param date: start of the dialogue, ISO 8601; None if unknown.
     :param turns: turns that answer, the highest contribution first.
     :param way: way by which it was found.
@@ -105,13 +108,20 @@ class Search:
 
     def __init__(self, collection: CollectionFolder) -> None:
         self.collection = collection
-        self.encoder = load_encoder(collection.model)
+        self._reader = text_reader(collection.model)
+        if self._reader is None:
+            self.encoder = load_encoder(collection.model)
         self.approximate = open_index(collection)
         self.moments = open_moments(collection)
         self.calibration = read_calibration(collection)
         if self.moments is not None and self.moments.turns.record.fingerprint == collection.manifest.fingerprint:
             # Loaded once if one encoder reads dialogues and turns.
-            self.moments.turns.encoder = self.encoder
+            self.moments.read = (self._reader or self.encoder).encode_utterances
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The collection's copy of the encoder, loaded when texts alone are not enough."""
+        return load_encoder(self.collection.model)
 
     def find(
         self,
@@ -161,7 +171,7 @@ class Search:
         if unlike and way == "moments":
             raise Dial2vecError("found --not with --moments; expected --themes, which it works by. Leave one out.")
         asked = [_as_dialogue(given) for given in (query, *unlike)]
-        vectors = [unit_vector(self.encoder.encode(dialogue)) for dialogue in asked]
+        vectors = [unit_vector(self._vector(given)) for given in (query, *unlike)]
         vector = without(vectors[0], np.stack(vectors[1:])) if unlike else vectors[0]
         own = {row for dialogue in asked if (row := self._own(dialogue)) is not None}
         rows = _both(rows, (filters or Filters()).rows(self.collection))
@@ -175,6 +185,11 @@ class Search:
         text = " ".join(turn.text for turn in asked[0].turns)
         return self._by_moments(self.moments, sought, text, auto=way == "auto")
 
+    def _vector(self, given: str | Dialogue) -> NDArray[np.float32]:
+        if self._reader is not None and isinstance(given, str) and len(given) <= LONGEST:
+            return self._reader.encode_dialogue(without_halves(given))
+        return self.encoder.encode(_as_dialogue(given))
+
     def _by_themes(self, sought: _Query) -> Answer:
         rows, cosines = self._nearest(sought)
         best = sought.best(rows, cosines)
@@ -187,12 +202,12 @@ class Search:
         rows = scored.rows[: sought.most]
         best = sought.best(rows, themes[rows])
         close = self.calibration is None or not best or self.calibration.is_close(scored.turn, scored.theme)
-        if scored.themes > 1:
-            return Answer(self._hits(best, sought), "themes", close)
-        cosines = [moments.of_turns(scored.vector, row) for row, _ in best]
-        pairs = zip(self.collection.dialogues([row for row, _ in best]), cosines, strict=True)
-        hits = (_hit(dialogue, float(own.max()), own, sought.n_turns, "moments") for dialogue, own in pairs)
-        return Answer(tuple(hits), "moments", close)
+        way: Way = "themes" if scored.themes > 1 else "moments"
+        hits = []
+        for dialogue, (row, cosine) in zip(self.collection.dialogues([row for row, _ in best]), best, strict=True):
+            own = moments.of_turns(scored.vector, row)
+            hits.append(_hit(dialogue, cosine if way == "themes" else float(own.max()), own, sought.n_turns, way))
+        return Answer(tuple(hits), way, close)
 
     def _hits(self, best: list[tuple[int, float]], sought: _Query) -> tuple[Hit, ...]:
         dialogues = list(self.collection.dialogues([row for row, _ in best]))

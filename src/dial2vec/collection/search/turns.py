@@ -1,4 +1,8 @@
-"""Vectors of the turns of a collection, each turn read alone, in 8 bits; files that grow with the collection."""
+"""Vectors of a collection's turns, each read alone, in 8 bits; files that grow with the collection.
+
+A collection by an encoder that was trained on nothing also has vectors of its dialogues by the general student, as if
+each dialogue were a turn: topics are found by both together more often than by either (docs/search.md).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from platform import node
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +23,7 @@ from conversations.files import read_json, write_json
 from conversations.progress import bar_to
 from dial2vec.collection.collection_folder import CollectionFolder, append_blocks, whole_file
 from dial2vec.data.workers import spread, works_alone
+from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import PACKAGED
 from dial2vec.encoder.nearest import unit_rows
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
 
     from dial2vec.collection.embedding.on_ray import RayWorkers
 
+# What has a vector, and the folder with these vectors.
+Read: TypeAlias = Literal["turns", "themes"]
 # Dialogues encoded at a time; dialogues of a part, after which the record is written; parts for which one more process
 # is worth its start.
 AT_ONCE, PART, FEWEST_PARTS = 32, 1_024, 4
@@ -155,18 +162,18 @@ def _without_reading_ahead(path: Path, shape: tuple[int, int]) -> NDArray[np.int
     return np.frombuffer(mapped, dtype=np.int8).reshape(shape)
 
 
-def open_turns(collection: CollectionFolder) -> TurnVectors | None:
+def open_turns(collection: CollectionFolder, read: Read = "turns") -> TurnVectors | None:
     """Return the vectors of the turns; None if they are missing or those of some dialogues are.
 
+    :param read: "themes" for those of the dialogues by the general student.
     :raises ArtifactError: if a file is shorter than its record says.
     """
-    record = _record(collection)
+    record, folder = _record(collection, read), collection.folder / read
     if record is None or record.dialogues != len(collection) or not record.turns:
         return None
-    folder = collection.folder / "turns"
     for name, size in _sizes(record).items():
         whole_file(folder / name, size, f"Remove {folder}, and run `dial2vec index` again.")
-    return TurnVectors(folder, record, collection.starts)
+    return TurnVectors(folder, record, collection.starts if read == "turns" else np.arange(len(collection) + 1))
 
 
 def complete_turns(collection: CollectionFolder, *, batch_size: int = 32, progress: bool = False) -> TurnVectors:
@@ -194,6 +201,7 @@ def update_turns(
     batch_size: int = 32,
     progress: bool = True,
     workers: RayWorkers | None = None,
+    read: Read = "turns",
 ) -> int:
     """Encode the turns of dialogues whose turns have no vectors, and return the number of these dialogues.
 
@@ -204,9 +212,9 @@ def update_turns(
     :param batch_size: turns per batch.
     :param progress: show a progress bar if standard error is a terminal.
     :param workers: workers of a Ray cluster; None uses the processors of this machine.
+    :param read: "themes" encodes whole dialogues instead, by a student.
     """
-    folder = collection.folder / "turns"
-    record = _record(collection)
+    record, folder = _record(collection, read), collection.folder / read
     if record is not None and record.dialogues == len(collection):
         return 0
     folder.mkdir(exist_ok=True)
@@ -221,10 +229,20 @@ def update_turns(
         reader = load_encoder(copy if copy.is_dir() else record.model)
     n_new = len(collection) - record.dialogues
     dialogues = collection.dialogues(range(record.dialogues, len(collection)))
-    with bar_to(n_new, "turns", unit="dialogue", shown=progress) as bar:
+    with bar_to(n_new, read, unit="dialogue", shown=progress) as bar:
         for vectors in _encoded_parts(reader, folder, dialogues, batch_size, workers, bar):
             record = append_turns(folder, record, vectors)
     return n_new
+
+
+def has_untrained(collection: CollectionFolder) -> bool:
+    """Return whether an encoder that was trained on nothing, and is no student, made the vectors of a collection."""
+    record = _record(collection, "turns")
+    return (
+        record is not None
+        and record.fingerprint == collection.manifest.fingerprint
+        and not is_student(collection.model)
+    )
 
 
 def append_turns(folder: Path, record: TurnRecord, new: NewTurns) -> TurnRecord:
@@ -260,17 +278,17 @@ def _encoded_parts(
     bar: tqdm[Any],
 ) -> Iterator[NewTurns]:
     """Yield the vectors of parts of the dialogues, in order; their number moves the bar."""
-    parts = iter(lambda: [[turn.text for turn in dialogue.turns] for dialogue in islice(dialogues, PART)], [])
+    parts = iter(lambda: list(islice(dialogues, PART)), [])
     n_parts = -(-bar.total // PART)
     # torch uses all processors itself.
     alone = not isinstance(reader, StudentEncoder) or works_alone(n_parts, fewest=FEWEST_PARTS)
     if workers is None and alone:
-        for texts in parts:
-            yield encode_turns(reader, texts, batch_size, bar.update)
+        for part in parts:
+            yield encode_part(reader, part, folder.name, batch_size, bar.update)
         return
     copy = folder.resolve() / "model"
     name = str(copy) if copy.is_dir() else reader.name
-    work = partial(_encode_part, name, reader.fingerprint(), batch_size)
+    work = partial(_encode_part, name, reader.fingerprint(), folder.name, batch_size)
     if workers is None:
         encoded = spread(work, parts, n_parts=n_parts, fewest=FEWEST_PARTS)
     else:
@@ -280,8 +298,8 @@ def _encoded_parts(
         bar.update(new.dialogues)
 
 
-def _encode_part(name: str, fingerprint: str, batch_size: int, texts: list[list[str]]) -> NewTurns:
-    return encode_turns(_reader(name, fingerprint), texts, batch_size)
+def _encode_part(name: str, fingerprint: str, read: str, batch_size: int, dialogues: list[Dialogue]) -> NewTurns:
+    return encode_part(_reader(name, fingerprint), dialogues, read, batch_size)
 
 
 @cache
@@ -299,23 +317,29 @@ def _reader(name: str, fingerprint: str) -> Encoder:
     return reader
 
 
-def encode_turns(
-    reader: Encoder, texts: list[list[str]], batch_size: int, done: Callable[[int], object] = lambda _: None
+def encode_part(
+    reader: Encoder,
+    dialogues: list[Dialogue],
+    read: str,
+    batch_size: int,
+    done: Callable[[int], object] = lambda _: None,
 ) -> NewTurns:
-    """Return the vectors of the turns of some dialogues.
+    """Return the vectors of the turns of some dialogues, or of the dialogues.
 
-    :param texts: texts of the turns of each dialogue.
+    :param read: "turns" or "themes".
     :param done: called with the number of dialogues of each step.
     """
     steps = []
-    for first in range(0, len(texts), AT_ONCE):
-        part = texts[first : first + AT_ONCE]
-        steps.append(reader.encode_utterances([text for turns in part for text in turns], batch_size=batch_size))
+    for first in range(0, len(dialogues), AT_ONCE):
+        part = dialogues[first : first + AT_ONCE]
+        texts = [turn.text for dialogue in part for turn in dialogue.turns]
+        alone = read == "turns"
+        steps.append(reader.encode_utterances(texts, batch_size=batch_size) if alone else reader.encode(part))
         done(len(part))
     units = unit_rows(np.concatenate(steps)).astype(np.float32)
     scales = np.maximum(np.abs(units).max(1), np.finfo(np.float32).tiny) / 127
     codes = np.rint(units / scales[:, None]).astype(np.int8)
-    return NewTurns(codes, scales.astype(np.float32), _signs(units), len(texts))
+    return NewTurns(codes, scales.astype(np.float32), _signs(units), len(dialogues))
 
 
 def _sizes(record: TurnRecord) -> dict[str, int]:
@@ -333,8 +357,8 @@ def _signs(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
     return np.packbits(bits, axis=1).view(np.uint64)
 
 
-def _record(collection: CollectionFolder) -> TurnRecord | None:
+def _record(collection: CollectionFolder, read: Read) -> TurnRecord | None:
     try:
-        return TurnRecord(**read_json(collection.folder / "turns" / "turns.json"))
+        return TurnRecord(**read_json(collection.folder / read / "turns.json"))
     except (ArtifactError, TypeError):
         return None

@@ -44,7 +44,8 @@ class PageSearch {
     this.words = new WordIndex(turns);
     if (!student) return;
     this.read = new ReadTurns(turns.flat(), this.words.starts, student);
-    this.subjects = mean(this.choice.subjects.map((text) => student.vector(text)));
+    const [asked, said] = ["subjects", "sentences"].map((which) => mean(this.choice[which].map((text) => student.vector(text))));
+    this.subjects = added(asked, said, -1);
     this.ofSubjects = spread(this.read.cosines(this.subjects));
   }
 
@@ -100,7 +101,7 @@ class PageSearch {
     let scores = this.#scores(nearest, said);
     const [first] = best(nearest, 1, passes), [closest] = best(themes, 1, passes);
     if (first === undefined) return { rows: [], way: "moments", close: true, notes: [], turns: [] };
-    const weight = way === "auto" ? this.#weight(text, query, scores, themes, nearest[first] - themes[closest], said, passes) : 0;
+    const weight = way === "auto" ? this.#weight(text, query, scores, themes, said, passes) : 0;
     if (weight) {
       const both = added(standard(themes), standard(said.ofDialogues), this.choice.theme_words);
       scores = added(scores, standard(both), weight);
@@ -120,12 +121,12 @@ class PageSearch {
   }
 
   // Weight of the themes beside the turns' weight of 1, as routing.weight_of_themes.
-  #weight(text, query, scores, themes, difference, { matches }, passes) {
+  #weight(text, query, scores, themes, { matches }, passes) {
     const { choice } = this, words = wordsOf(text), n = new Set(words).size, top = best(scores, choice.rival, passes);
     const places = standard(themes), agreement = top.reduce((sum, row) => sum + places[row], 0) / top.length;
     const [middle, deviation] = this.ofSubjects, about = (dot(query, this.subjects) - middle) / Math.max(deviation, 1e-6);
     const complete = matches.reduce((count, match) => count + Number(match === n), 0);
-    const logit = choice.level + choice.gap * (scores[top[0]] - scores[top[top.length - 1]]) + choice.difference * difference
+    const logit = choice.level + choice.gap * (scores[top[0]] - scores[top[top.length - 1]])
       + choice.length * Math.log(Math.max(1, words.length)) + choice.about * about + choice.agreement * agreement
       + choice.shared * (matches.reduce((a, b) => Math.max(a, b), 0) / Math.max(n, 1))
       + choice.quoted * Number(n > 1 && complete > 0 && complete <= choice.few);
