@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dial2vec.collection.clustering.communities import communities, divide, neighbour_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
 
 from dial2vec.collection.clustering import communities as module
-from dial2vec.collection.clustering.communities import communities, divide, neighbour_graph
 from dial2vec.encoder.nearest import nearest_others, unit_rows
 
 

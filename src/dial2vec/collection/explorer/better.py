@@ -17,8 +17,8 @@ from dial2vec.collection.clustering.clusters import (
     read_stored,
     write_clusters,
 )
-from dial2vec.collection.clustering.partition import centres_of_groups
 from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, read_decisions, write_decisions
+from dial2vec.collection.clustering.partition import centres_of_groups
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.collection.explorer.later import Later, Shown
 from dial2vec.collection.explorer.maps import Maps, like_before, maps_of
