@@ -62,8 +62,6 @@ def resolve(name: str | Path) -> str:
     if name.startswith("models:/"):
         module, function = REGISTRY.split(":")
         return str(getattr(importlib.import_module(module), function)(name, root=None))
-    if name == GENERAL:
-        return str(Path(__file__).with_name(GENERAL))
     if name in PACKAGED:
         package = importlib.util.find_spec(PACKAGED[name])
         if package is not None and package.submodule_search_locations:

@@ -17,7 +17,7 @@ N, D, TOPICS = 240, 32, np.arange(240) % 8
 
 
 def planted(seed: int):
-    """Whole dialogues and two sides of 8 topics, and the direction of a style, such as length, that both sides share."""
+    """Whole dialogues and two sides of 8 topics, and the direction of a style that both sides share."""
     rng = np.random.default_rng(seed)
     axes = unit_rows(rng.normal(size=(9, D)))
     means = axes[TOPICS] + 0.5 * rng.normal(size=(N, 1)) * axes[8]
