@@ -3,12 +3,14 @@
     .venv/bin/python benchmarks/studies/adapting.py run sgd woz --archives FOLDER --seeds 1 2 3
     .venv/bin/python benchmarks/studies/adapting.py run sgd --archives FOLDER --encoders trained=artifacts/sgd/model
     .venv/bin/python benchmarks/studies/adapting.py draws sgd woz --archives FOLDER
+    .venv/bin/python benchmarks/studies/adapting.py new sgd woz --archives FOLDER
     .venv/bin/python benchmarks/studies/adapting.py table
 
 The corpora are those of topic_corpora.py. Each seed draws 1,000 of 1,500 dialogues, on which the map is fitted and
-scored: these figures are transductive. `draws` compares small collections of 80 to 500 dialogues before and after, and
-tries ruinous maps on the guard. Rows go to adapting.jsonl, and are not computed again.
-Their communities, the groups of versions up to 0.3, were found by the code of commit a56e77ce.
+scored: these figures are transductive. `new` fits the map on one half and scores the other: inductive ones. `draws`
+compares small collections of 80 to 500 dialogues before and after, and tries ruinous maps on the guard. Rows go to
+adapting.jsonl, and are not computed again. Their communities, the groups of versions up to 0.3, were found by the code
+of commit a56e77ce.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ Vectors = NDArray[np.float32]
 def main() -> None:
     """Measure what is missing, or print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("run", "draws", "table"))
+    parser.add_argument("command", choices=("run", "draws", "new", "table"))
     parser.add_argument("corpora", nargs="*", metavar="CORPUS", help=f"among {', '.join(CORPORA)}")
     parser.add_argument("--archives", type=Path)
     parser.add_argument("--encoders", nargs="+", default=ENCODERS, help="name=folder, each")
@@ -60,8 +62,7 @@ def main() -> None:
             encoder = load_encoder(model)
             pool = Pool(dialogues, unit_rows(encoder.encode(dialogues)), encoder)
             for seed in given.seeds:
-                measure = measure_groups if given.command == "run" else measure_draws
-                measure(name, kind, pool, seed)
+                MEASURES[given.command](name, kind, pool, seed)
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,21 @@ def measure_draws(name: str, kind: str, pool: Pool, seed: int) -> None:
         add_row(RESULTS, key | row)
 
 
+def measure_new(name: str, kind: str, pool: Pool, seed: int) -> None:
+    """Fit the map on one half of the dialogues, and score the other half before and after."""
+    key = {"study": "new", "corpus": name, "encoder": kind, "seed": seed}
+    if is_known(RESULTS, key):
+        return
+    rows = np.random.default_rng(seed).permutation(len(pool.dialogues))
+    known, new = (Pool(pool.read(half), pool.plain[half], pool.encoder) for half in np.array_split(rows, 2))
+    labels = [dialogue.labels[-1] for dialogue in new.dialogues]
+    maps = {"before": new.plain, "after": known.fit(seed)(new.plain), "own": new.fit(seed)(new.plain)}
+    add_row(RESULTS, key | {title: round(mean_average_precision(units, labels), 1) for title, units in maps.items()})
+
+
+MEASURES = {"run": measure_groups, "draws": measure_draws, "new": measure_new}
+
+
 def agreement(pool: Pool, seed: int) -> float:
     """Return the adjusted Rand index of the topics of nine tenths of the dialogues with the topics of all."""
     known = pool.draw(len(pool.dialogues) * 9 // 10, seed)
@@ -211,6 +227,12 @@ def table() -> str:
     again = statistics.mean(row["again"] for row in draws if "again" in row)
     passed = sum(len(row.get("passed", ())) for row in draws)
     lines += ["", f"{len(draws)} draws, {len(below)} below; {sum(row.get('ruinous', 0) for row in draws)} ruinous maps, {passed} passed; topics of nine tenths: ARI {again:.2f}"]  # fmt: skip  # noqa: E501
+    lines += ["", "| new dialogues | encoder | plain | map of others | own map |", "|---|---|---:|---:|---:|"]
+    new = [row for row in rows if row["study"] == "new"]
+    for corpus, kind in dict.fromkeys((row["corpus"], row["encoder"]) for row in new):
+        own = [row for row in new if (row["corpus"], row["encoder"]) == (corpus, kind)]
+        cells = (f"{statistics.mean(row[title] for row in own):.1f}" for title in ("before", "after", "own"))
+        lines.append(f"| {corpus} | {kind} | {' | '.join(cells)} |")
     return "\n".join([*lines, *(str(row) for row in below), ""])
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from conversations.dialogue import Dialogue, Turn
+from dial2vec.data.corpora.demo import generate_demo
 
 # Dialogues that have one of fewer are left out, and the folders of self_dialogue by kind.
 RARE = 10
@@ -200,6 +201,7 @@ def _records(folder: Path, name: str) -> Iterator[tuple[str, Any]]:
 CORPORA: dict[str, Callable[[Path], list[Dialogue]]] = {
     "sgd": lambda folder: sgd(folder, "test"),
     "self_dialogue": self_dialogue,
+    "demo": lambda folder: [dialogue for dialogue in generate_demo() if len(dialogue.labels) == 1],
     "sgd_dev": lambda folder: sgd(folder, "dev"),
     "sgd_customers": lambda folder: [*sgd(folder, "dev", users_only=True), *sgd(folder, "test", users_only=True)],
     "woz": woz,
