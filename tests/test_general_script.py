@@ -54,7 +54,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path, teacher):
     given = texts(tmp_path)
     for run in FOLDERS:
         student = make(RECIPE, **given, work=tmp_path / run, seed=3, teacher=teacher)
-        write(student, tmp_path / "out" / run, work=tmp_path / run)
+        write(student, tmp_path / "out" / run)
     first, second = ({path.name: path.read_bytes() for path in (tmp_path / "out" / run).iterdir()} for run in FOLDERS)
     assert set(first) == set(FILES)
     assert first == second
