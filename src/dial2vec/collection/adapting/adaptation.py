@@ -42,7 +42,7 @@ class Adaptation:
     :param dialogues: number of dialogues when it was fitted.
     :param before: label-free criteria of the plain vectors, by name.
     :param after: criteria of the adapted vectors; of the refused ones if none was kept.
-    :param reason: why no map was fitted or kept, as the end of a sentence.
+    :param reason: end of a sentence that says why no map was fitted or kept.
     """
 
     mean: Vectors
