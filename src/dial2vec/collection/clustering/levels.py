@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.partition import Groups, Vectors, centres_of_groups
-from dial2vec.collection.clustering.tree import Rows, divide
+from dial2vec.collection.clustering.tree import Rows, best_cut
 from dial2vec.collection.collection_folder import sampled
 from dial2vec.data.terms import Term
 
@@ -92,7 +92,7 @@ def divide_topics(
         own = np.asarray(units[rows])
         if len(own):
             whole = np.zeros(len(own), dtype=np.int32)
-            parts = divide(own, np.asarray(plain[rows]), seed=seed) if len(own) >= DIVIDED else whole
+            parts = best_cut(own, np.asarray(plain[rows]), seed=seed) if len(own) >= DIVIDED else whole
             centres.append(centres_of_groups(own, parts))
             parents += [topic] * len(centres[-1])
         for _ in range(TENTHS * topic // k, TENTHS * (topic + 1) // k):

@@ -70,7 +70,7 @@ def find_levels(units: Vectors, plain: Rows, *, seed: int) -> Levels:
     return Levels(largest_first(topics), largest_first(areas))
 
 
-def divide(units: Vectors, plain: Rows, *, seed: int) -> Groups:
+def best_cut(units: Vectors, plain: Rows, *, seed: int) -> Groups:
     """Return the best division of vectors into a few groups, int32 [n]; parameters are those of `find_levels`."""
     rows = sampled(len(units), SAMPLE, seed)
     tree = Tree(np.asarray(units[rows]), np.asarray(plain[rows]))
