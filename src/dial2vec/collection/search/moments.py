@@ -50,10 +50,10 @@ SENTENCES = (
     "it did not work when I tried it again", "he never really wanted to do that", "my brother bought one yesterday",
     "let me check that for you", "yes, I think so too",
 )  # fmt: skip
-# Fitted by logistic regression on questions for turns and for topics of four corpora, by MiniLM and by the general
-# student (benchmarks/studies/find.py; docs/search.md has the figures on corpora left out).
-GAP, LENGTH, ABOUT, AGREEMENT, SHARED, QUOTED = 0.3, 2.5, -0.96, -0.73, 2.84, 1.97
-LEVEL = -2.5
+# Fitted by logistic regression on questions for turns and for topics of four collections, by MiniLM and by the general
+# student; `benchmarks/studies/find.py --fit` fits again, and judges on collections left out (docs/search.md).
+GAP, LENGTH, ABOUT, AGREEMENT, SHARED, QUOTED = 0.27, 2.51, -0.93, -0.74, 2.55, 2.2
+LEVEL = -3.05
 # Largest weight of the themes, and the weight below which they are left out.
 MOST, LEAST = 10.0, 0.01
 
@@ -82,13 +82,13 @@ class Moments:
     """Turns and words of a collection, open for questions.
 
     :param collection: collection whose turns were indexed.
-    :param beside: vectors of the dialogues by the general student; None if there are none.
+    :param general: vectors of the dialogues by the general student; None if there are none.
     """
 
     def __init__(
-        self, collection: CollectionFolder, turns: TurnVectors, words: WordIndex, beside: TurnVectors | None = None
+        self, collection: CollectionFolder, turns: TurnVectors, words: WordIndex, general: TurnVectors | None = None
     ) -> None:
-        self.collection, self.turns, self.words, self.beside = collection, turns, words, beside
+        self.collection, self.turns, self.words, self.general = collection, turns, words, general
         # Reads texts in place of the encoder of the turns, which is loaded when it is asked.
         self.read: Callable[[list[str]], NDArray[np.float32]] | None = None
         self._sample = sampled(len(collection), SAMPLE, 1)
@@ -137,8 +137,8 @@ class Moments:
         if not len(among):
             return Scored(among, np.zeros(0, dtype=np.float32), 0.0, -1.0, -1.0, vector)
         whole = _z(themes, themes)
-        if auto and self.beside is not None:
-            other = self.beside.cosines(unit_rows(self.beside.encoder.encode_utterances([query])))[:, 0]
+        if auto and self.general is not None:
+            other = self.general.cosines(unit_rows(self.general.encoder.encode_utterances([query])))[:, 0]
             whole = _z(both := whole + _z(other, other), both)
         in_turns = np.maximum.reduceat(self.words.of_turns(query), self.turns.starts[:-1])
         in_all = self.words.of_dialogues(query)
@@ -241,7 +241,7 @@ class Signs:
 
     :param gap: distance of the best and the tenth dialogue by moments, in standard deviations: large if one stands out.
     :param words: number of words of the question.
-    :param about: how much nearer the question is to `SUBJECTS` than to `SENTENCES`, in standard deviations from turns.
+    :param about: nearness of the question to `SUBJECTS` rather than `SENTENCES`, in standard deviations from turns.
     :param agreement: mean place of the ten best dialogues by moments among the themes, in standard deviations.
     :param shared: largest share of the words of the question in one turn, in [0, 1].
     :param quoted: True if the question has several words, and one to ten turns have all of them.
