@@ -1,4 +1,4 @@
-"""`dial2vec look` from a CSV to the open page, cold: seconds and memory of each phase, beside BERTopic.
+"""`dial2vec look` from a CSV to the open page, cold: seconds, CPU seconds and memory of each phase, beside BERTopic.
 
     .venv/bin/python benchmarks/speed/first_look.py --corpus FILE.jsonl --sizes 2000 100000 1000000
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -28,16 +29,16 @@ import urllib.request
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from conversations.dialogue import Turn, read_dialogues
-from million import family, proportional_sizes
+from million import family, proportional_sizes, read
 
 COLUMNS = ("conversation_id", "time", "speaker", "text", "channel")
-HEADER = "| dialogues | phase | seconds | peak memory, MiB |\n|---|---|---|---|\n"
+HEADER = "| dialogues | phase | seconds | CPU, s | peak memory, MiB |\n|---|---|---|---|---|\n"
 PHASES = {"_dialogues": "import", "add": "encode", "clusters_of": "groups", "maps_of": "map"}
 PORT, EVERY = 8099, 0.1
 # Runs the command, and notes when each phase began and ended.
@@ -69,6 +70,14 @@ model = BERTopic(embedding_model=sys.argv[2]) if sys.argv[2] else BERTopic()
 topics, _ = model.fit_transform(texts)
 json.dump({"topics": [int(topic) for topic in topics], "seconds": time.time() - began}, open(sys.argv[3], "w"))
 """
+
+
+class Cost(NamedTuple):
+    """What a command has cost at a moment: CPU seconds so far, and memory in bytes."""
+
+    moment: float
+    cpu: float
+    memory: int
 
 
 def main() -> None:
@@ -129,15 +138,15 @@ def write_export(path: Path, corpus: Path, count: int) -> tuple[list[str], list[
 
 
 def looked(export: Path, model: str | None) -> list[str]:
-    """Return phase, seconds and memory of each phase of `look`, as cells of a row."""
+    """Return phase, seconds, CPU seconds and memory of each phase of `look`, as cells of a row."""
     noted, folder = export.with_name("phases.json"), export.with_name("calls.look")
     command = [sys.executable, "-c", TIMED, noted, json.dumps(list(PHASES)), "look", export]
     command += ["--output", folder, "--port", PORT, *(["--model", model] if model else [])]
     log = export.with_name("log.txt").open("w+b")
     began = time.time()
     process = subprocess.Popen([*map(str, command)], stdout=log, stderr=subprocess.STDOUT)
-    memory: list[tuple[float, int]] = []
-    watch = threading.Thread(target=watched, args=(process, memory), daemon=True)
+    costs: list[Cost] = []
+    watch = threading.Thread(target=watched, args=(process, costs), daemon=True)
     watch.start()
     try:
         until(process, lambda: bool(asked("content")), log)
@@ -157,19 +166,31 @@ def looked(export: Path, model: str | None) -> list[str]:
     for name, begin, end in spans:
         # Asked for again, groups and map are only read.
         seen.setdefault(name, (begin, end))
-    return [f"{name} | {end - begin:.1f} | {peak(memory, begin, end):,.0f}" for name, (begin, end) in seen.items()]
+    return [f"{name} | {end - begin:.1f} | {of(costs, begin, end)}" for name, (begin, end) in seen.items()]
 
 
-def watched(process: subprocess.Popen[bytes], memory: list[tuple[float, int]]) -> None:
-    """Note the memory of a process and of those that it starts, in bytes, until it ends."""
+def watched(process: subprocess.Popen[bytes], costs: list[Cost]) -> None:
+    """Note the costs of a process and of those that it starts, until it ends."""
     while process.poll() is None:
-        memory.append((time.time(), sum(proportional_sizes(pid)[0] for pid in family(process.pid))))
+        memory = sum(proportional_sizes(pid)[0] for pid in family(process.pid))
+        costs.append(Cost(time.time(), cpu_seconds(process.pid), memory))
         time.sleep(EVERY)
 
 
-def peak(memory: list[tuple[float, int]], begin: float, end: float) -> float:
-    """Return the largest memory in a span of time, in MiB."""
-    return max((size for moment, size in memory if begin <= moment <= end), default=0) / 2**20
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process and of those that it started and that have ended; 0 if it has ended."""
+    try:
+        fields = read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def of(costs: list[Cost], begin: float, end: float) -> str:
+    """Return CPU seconds and largest memory, in MiB, in a span of time, as cells of a row."""
+    own = [cost for cost in costs if begin - EVERY <= cost.moment <= end + EVERY] or costs[-1:]
+    memory = max(cost.memory for cost in own) / 2**20
+    return f"{own[-1].cpu - own[0].cpu:.1f} | {memory:,.0f}"
 
 
 def until(process: subprocess.Popen[bytes], reached: Any, log: Any) -> None:

@@ -48,6 +48,14 @@ def test_an_export_becomes_a_page_with_named_groups_and_the_next_steps(look, tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == ["calls.csv", "calls.look", "map.html"]
 
 
+def test_the_map_of_a_large_collection_is_drawn_beside_its_groups(look, tmp_path, monkeypatch):
+    monkeypatch.setattr("dial2vec.collection.look.FEWEST_APART", 10)
+    export(tmp_path / "calls.csv", 40)
+    done = look("calls.csv")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "calls.look" / "map" / "trained.npz").exists()
+
+
 def test_an_unchanged_export_is_not_read_again(look, tmp_path, monkeypatch):
     export(tmp_path / "calls.csv", 20)
     look("calls.csv")

@@ -33,6 +33,7 @@ from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.data.languages import start_advice
 from dial2vec.data.workers import spread
+from dial2vec.data.workers.processes import in_processes
 from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -40,6 +41,8 @@ from dial2vec.files import folder_lock
 
 # Hidden, because a new collection must be in an otherwise empty folder.
 OWN = ".look"
+# Dialogues from which a process of its own draws the map: it takes a second to start, and memory.
+FEWEST_APART = 10_000
 # What people wrote, while the collection is made again.
 KEPT = f"{OWN}/kept"
 
@@ -136,26 +139,34 @@ def clusters_of(collection: CollectionFolder) -> Clusters | None:
 
 @contextmanager
 def drawing(collection: CollectionFolder) -> Iterator[None]:
-    """Draw the map of a collection in a thread while the block runs; its end waits for the map.
+    """Draw the map of a collection while the block runs, if it is large, and else at its end.
 
     :raises Dial2vecError: at the end, if the map cannot be made.
     """
+    if len(collection) < FEWEST_APART:
+        yield
+        maps_of(collection)
+        return
     failed: list[Exception] = []
 
     def draw() -> None:
         try:
-            maps_of(collection, progress=False)
+            # In a process: a thread would wait for each piece of Python that the groups need.
+            list(in_processes(_draw, [collection.folder], count=2))
         except Exception as error:
             failed.append(error)
 
-    # Ctrl-C does not wait for it.
-    thread = Thread(target=draw, daemon=True)
-    thread.start()
+    waits = Thread(target=draw, daemon=True)
+    waits.start()
     yield
     with waiting("map"):
-        thread.join()
+        waits.join()
     if failed:
         raise failed[0]
+
+
+def _draw(folder: Path) -> None:
+    maps_of(CollectionFolder(folder), progress=False)
 
 
 def _state(source: Path, reading: LookReading) -> list[str]:
