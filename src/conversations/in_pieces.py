@@ -69,7 +69,7 @@ class Told:
     """What a piece holds, but its dialogues, which are in a file.
 
     :param ids: Hashes of the ids of its dialogues.
-    :param clock: How its times were read.
+    :param clock: Reading of its times.
     """
 
     result: ImportResult

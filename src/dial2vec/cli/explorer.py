@@ -59,7 +59,7 @@ def show(
     """Serve the topics and the map of a collection, or write them to a file.
 
     :param browser: True to open the page in the user's browser.
-    :param later: what to make while the page is served.
+    :param later: steps to work on while the page is served.
     """
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.explorer.curating import can_write

@@ -33,8 +33,8 @@ class Shown(Protocol):
 class Later:
     """A step for which the first page does not wait.
 
-    :param doing: what it makes, such as "index of single turns".
-    :param work: makes it.
+    :param doing: name of what it makes, such as "index of single turns".
+    :param work: function that makes it.
     """
 
     doing: str

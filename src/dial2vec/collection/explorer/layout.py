@@ -14,10 +14,9 @@ from dial2vec.evaluation.geometry import Points, lay_out
 
 # Vectors up to which t-SNE places all from the start; of more, a sample of so many.
 SAMPLE = 3_000
-# Neighbours of each vector that pull it, and steps: with three times as many neighbours a step takes twice as long, and
-# after 100 steps more are hardly seen.
+# Neighbours of each vector that pull it, pivots whose vectors are compared for them, and steps: more are hardly seen.
 NEIGHBOURS, PROBES, STEPS, EVERY = 15, 8, 100, 5
-# Distance by which vectors that were placed on one spot are set apart; a map is about 60 wide.
+# Distance by which vectors that were placed on one spot are set apart; a map is about 100 wide.
 APART = 0.05
 BLOCK = 4_096
 
