@@ -65,7 +65,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Content:
     """What a piece holds, but its dialogues, which are in a file.
 
     :param ids: Hashes of the ids of its dialogues.
@@ -81,7 +81,7 @@ class Told:
 
 
 Given = tuple[Way, Piece]
-Spread = Callable[[Callable[[Given], Told], Sequence[Given]], Iterable[Told]]
+Spread = Callable[[Callable[[Given], Content], Sequence[Given]], Iterable[Content]]
 
 
 def read_in_pieces(
@@ -109,13 +109,13 @@ def read_in_pieces(
         pieces = list(_cut(source, column, delimiter, size))
         if sample is not None:
             pieces = pieces[:: max(1, len(pieces) // _needed(sample, reader, folder / "head.csv"))]
-        told = list(spread(read_piece, [(way, piece) for piece in pieces]))
-        export = _joined(source, reader, told)
+        contents = list(spread(read_piece, [(way, piece) for piece in pieces]))
+        export = _joined(source, reader, contents)
         if export is not None:
             usable = range(export.tally.usable) if export.tally else range(0)
             drawn = usable if sample is None else set(Random(SEED).sample(usable, min(sample, len(usable))))
             with atomic_path(output) as temporary, temporary.open("wb") as joined:
-                lines = chain.from_iterable(one.file.open("rb") for one in told)
+                lines = chain.from_iterable(content.file.open("rb") for content in contents)
                 joined.writelines(line for at, line in enumerate(lines) if at in drawn)
         return export
     except CorpusError:
@@ -183,7 +183,7 @@ def _cut(source: Path, column: int, delimiter: str, size: int) -> Iterator[Piece
         yield Piece(begin, source.stat().st_size, first)
 
 
-def read_piece(given: Given) -> Told:
+def read_piece(given: Given) -> Content:
     """Read a piece, write its dialogues into a file, and return all else."""
     way, piece = given
     file = way.folder / f"{piece.begin:014d}.jsonl"
@@ -198,25 +198,29 @@ def read_piece(given: Given) -> Told:
     table.unlink()
     join_and_mask(result, None, name="", merge_turns=way.merge_turns)
     write_dialogues(file, result.dialogues)
-    names = [*(dialogue.dialogue_id for dialogue in result.dialogues), *(one.dialogue_id for one in result.quarantine)]
+    names = [
+        *(dialogue.dialogue_id for dialogue in result.dialogues),
+        *(record.dialogue_id for record in result.quarantine),
+    ]
     ids = tuple(blake2b(name.encode("utf-8", "replace"), digest_size=8).digest() for name in names if name)
     result.quarantine[:] = [
-        replace(one, origin=Origin(str(way.source), one.origin.line + piece.line - 2)) for one in result.quarantine
+        replace(record, origin=Origin(str(way.source), record.origin.line + piece.line - 2))
+        for record in result.quarantine
     ]
     tally, result.dialogues = Tally.of(result.dialogues), []
-    return Told(result, tally, ids, clock, reader.description.notes, file)
+    return Content(result, tally, ids, clock, reader.description.notes, file)
 
 
-def _joined(source: Path, reader: FileReader, told: Sequence[Told]) -> Export | None:
+def _joined(source: Path, reader: FileReader, contents: Sequence[Content]) -> Export | None:
     """Return the counts of all pieces; None if their dialogues, or the ways in which they were read, do not fit."""
     ids: set[bytes] = set()
     whole, tally = ImportResult(), Tally()
-    for one in told:
-        if one.clock != told[0].clock or one.notes or not ids.isdisjoint(one.ids):
+    for content in contents:
+        if content.clock != contents[0].clock or content.notes or not ids.isdisjoint(content.ids):
             return None
-        ids.update(one.ids)
-        whole.add(one.result)
-        tally.add(one.tally)
+        ids.update(content.ids)
+        whole.add(content.result)
+        tally.add(content.tally)
     if not tally.usable:
         return None
     return Export(source, {source: reader}, whole, tally=tally)

@@ -15,7 +15,7 @@ from typing import Any
 from conversations.dialogue import read_dialogues, write_quarantine
 from conversations.files import read_json, write_json
 from conversations.formats.formats import stem
-from conversations.in_pieces import SEED, Given, Told, read_in_pieces
+from conversations.in_pieces import SEED, Content, Given, read_in_pieces
 from conversations.options import Options
 from conversations.progress import bar_to, counted, waiting
 from conversations.reading import Export, holds_dialogues, read_export
@@ -197,7 +197,7 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
 def _in_pieces(source: Path, file: Path, reading: LookReading) -> Export | None:
     """Read a large table by all processors into a file; None if it has to be read at once."""
 
-    def spread_shown(work: Callable[[Given], Told], given: Sequence[Given]) -> Iterable[Told]:
+    def spread_shown(work: Callable[[Given], Content], given: Sequence[Given]) -> Iterable[Content]:
         return counted(spread(work, given, n_parts=len(given), fewest=1), "pieces", total=len(given))
 
     return read_in_pieces(

@@ -84,7 +84,7 @@ def _grouped(first: CollectionFolder, made: CollectionFolder) -> Decisions:
         clusters, state = _with_vectors_of(made, before.clusters, before.state)
         write_clusters(made, clusters, state, base=_with_vectors_of(made, before.base, before.base_state))
         touched = {edit.cluster for edit in decisions.made if edit.action != "pin"}
-        names = {one.id: one.name for one in clusters.clusters if one.id in touched}
+        names = {known.id: known.name for known in clusters.clusters if known.id in touched}
         pins = [Edit("pin", id, name) for id, name in names.items()]
         write_decisions(made.folder, replace(decisions, made=(*decisions.made, *pins)))
     if len(made) > 1:
@@ -98,7 +98,7 @@ def _with_vectors_of(made: CollectionFolder, clusters: Clusters, state: ClusterS
     centres = np.zeros((len(state.centres), units.shape[1]), dtype=np.float32)
     fine = np.zeros((len(state.fine_centres), units.shape[1]), dtype=np.float32)
     for own, groups in ((centres, state.groups), (fine, state.fine)):
-        found = centres_of_groups(units, groups)
-        own[: len(found)] = np.nan_to_num(found)
+        known = centres_of_groups(units, groups)
+        own[: len(known)] = np.nan_to_num(known)
     fingerprint = made.manifest.fingerprint
     return replace(clusters, fingerprint=fingerprint), replace(state, centres=centres, fine_centres=fine)

@@ -49,12 +49,12 @@ def _neighbours(units: NDArray[np.float32], *, progress: bool) -> tuple[NDArray[
     blocks = range(0, len(units), BLOCK)
     for first in counted(blocks, "blocks") if progress else blocks:
         own = units[first : first + BLOCK]
-        found = among.nearest(own)
-        cosines = np.einsum("ij,ikj->ik", own, units[found])
+        places = among.nearest(own)
+        cosines = np.einsum("ij,ikj->ik", own, units[places])
         # The vector itself is no neighbour, wherever equal ones come in the order.
-        cosines[found == np.arange(first, first + len(own))[:, None]] = np.inf
+        cosines[places == np.arange(first, first + len(own))[:, None]] = np.inf
         order = np.argsort(-cosines, axis=1, kind="stable")[:, 1:]
-        nearest[first : first + BLOCK] = np.take_along_axis(found, order, axis=1)
+        nearest[first : first + BLOCK] = np.take_along_axis(places, order, axis=1)
         cosines = np.take_along_axis(cosines, order, axis=1)
         distances[first : first + BLOCK] = np.sqrt(np.maximum(0, 2 - 2 * cosines.clip(-1, 1)))
     return nearest, distances
