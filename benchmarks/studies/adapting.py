@@ -10,7 +10,7 @@ The corpora are those of topic_corpora.py. Each seed draws 1,000 of 1,500 dialog
 scored: these figures are transductive. `new` fits the map on one half and scores the other: inductive ones. `draws`
 compares small collections of 80 to 500 dialogues before and after, and tries ruinous maps on the guard. Rows go to
 adapting.jsonl, and are not computed again. Their communities, the groups of versions up to 0.3, were found by the code
-of commit a56e77ce.
+of commit cf2d255b.
 """
 
 from __future__ import annotations
