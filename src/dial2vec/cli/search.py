@@ -81,7 +81,7 @@ def index(
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the encoder.")
 def adapt(folder: Path, output: Path) -> None:
-    """Save an encoder that gives the vectors on which a collection is grouped.
+    """Save an encoder with the map of a collection.
 
     It is the collection's encoder with the map that was fitted to its dialogues, to embed or serve new ones.
     """

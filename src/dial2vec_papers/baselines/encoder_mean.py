@@ -44,7 +44,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2"
     return partial(_as_contexts if contexts else _whole, encoder, batch_size)
 
 
-def fit_baseline(
+def fit_mean_map(
     train: Sequence[Dialogue],
     fit_to: Callable[[NDArray[np.float32]], Map],
     *,

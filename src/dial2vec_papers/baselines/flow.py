@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from dial2vec_papers.baselines.encode import Encode
-from dial2vec_papers.baselines.encoder_mean import Map, fit_baseline, require_different
+from dial2vec_papers.baselines.encoder_mean import Map, fit_mean_map, require_different
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,7 +47,7 @@ def fit(
     :raises CorpusError: if fewer than 2 training dialogues differ.
     """
     fit_to = partial(fit_flow, seed=seed, epochs=epochs)
-    return fit_baseline(train, fit_to, seed=seed, start=start, max_dialogues=max_dialogues, contexts=contexts)
+    return fit_mean_map(train, fit_to, seed=seed, start=start, max_dialogues=max_dialogues, contexts=contexts)
 
 
 def fit_flow(vectors: NDArray[np.float32], *, seed: int, epochs: int = 10) -> Map:

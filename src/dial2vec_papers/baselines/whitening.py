@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from dial2vec_papers.baselines.encode import Encode
-from dial2vec_papers.baselines.encoder_mean import Map, fit_baseline, require_different
+from dial2vec_papers.baselines.encoder_mean import Map, fit_mean_map, require_different
 
 # Smallest variance that is scaled up, as a share of the largest. Below are rounding errors of float32, and directions
 # that the dialogues do not span.
@@ -40,7 +40,7 @@ def fit(
     :raises CorpusError: if fewer than 2 training dialogues differ.
     """
     fit_to = partial(fit_whitening, dimensions=dimensions)
-    return fit_baseline(train, fit_to, seed=seed, start=start, max_dialogues=max_dialogues, contexts=contexts)
+    return fit_mean_map(train, fit_to, seed=seed, start=start, max_dialogues=max_dialogues, contexts=contexts)
 
 
 def fit_whitening(vectors: NDArray[np.float32], *, dimensions: int | None = 256) -> Map:
