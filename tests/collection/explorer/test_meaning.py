@@ -79,7 +79,7 @@ def question(
 QUESTIONS = [
     question("my Card was stolen, w23"),
     question("thanks w3"),
-    question("w21 talk"),
+    question("w21 talk again"),
     question("what people say about it when a dialogue deals with w22"),
     question("w1 w2", way="moments"),
     question("w1 w2", way="themes"),
