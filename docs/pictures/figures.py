@@ -75,6 +75,26 @@ def sheet(width: float, height: float, columns: int, **options: Any) -> tuple[An
     return figure, panels
 
 
+def adapting() -> Any:
+    """Draw MAP and NMI of plain and of adapted vectors, by corpus and encoder, means over seeds."""
+    rows = [row for row in records("adapting.jsonl") if row["study"] == "groups" and row["encoder"] != "trained"]
+    names = list(dict.fromkeys(row["corpus"] for row in rows))[::-1]
+    figure, panels = sheet(8.6, 4.6, 2, sharey=True)
+    for panel, title, label in ((panels[0], "MAP", "MAP"), (panels[1], "NMI", "NMI of topics")):
+        for shift, (colour, kind) in zip((-0.18, 0.18), zip(COLOURS, ("base", "general"), strict=False), strict=True):
+            for adapted, fill in ((False, "white"), (True, colour)):
+                own = [[row[title] for row in rows if (row["corpus"], row["encoder"], row["adapted"]) == (name, kind, adapted)] for name in names]  # fmt: skip  # noqa: E501
+                known = {"base": "all-MiniLM-L6-v2", "general": "general student"}[kind]
+                panel.plot(
+                    [np.mean(figures) for figures in own], np.arange(len(names)) + shift, "o", markersize=5,
+                    color=colour, markerfacecolor=fill, label=f"{known}{', adapted' if adapted else ''}",
+                )  # fmt: skip
+        panel.set_xlabel(label, fontsize=8)
+    panels[0].set_yticks(range(len(names)), names)
+    panels[0].legend(fontsize=7, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    return figure
+
+
 def corpora() -> Any:
     """Draw how large the six corpora are."""
     figure, panels = sheet(8.6, 2.4, 4, sharey=True)
@@ -218,6 +238,7 @@ def student() -> Any:
 
 
 CHARTS: dict[str, Callable[[], Any]] = {
+    "adapting": adapting,
     "corpora": corpora,
     "drift": drift,
     "log": log,
