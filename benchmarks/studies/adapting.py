@@ -9,8 +9,7 @@
 The corpora are those of topic_corpora.py. Each seed draws 1,000 of 1,500 dialogues, on which the map is fitted and
 scored: these figures are transductive. `new` fits the map on one half and scores the other: inductive ones. `draws`
 compares small collections of 80 to 500 dialogues before and after, and tries ruinous maps on the guard. Rows go to
-adapting.jsonl, and are not computed again. Their communities, the groups of versions up to 0.3, were found by the code
-of commit cf2d255b.
+adapting.jsonl, and are not computed again.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,13 @@ from topic_corpora import CORPORA, read_topics
 RESULTS = Path(__file__).with_suffix(".jsonl")
 ENCODERS = ("base=all-MiniLM-L6-v2", "general=general")
 POOL, DIALOGUES, SIZES, RUINED = 1500, 1000, (80, 100, 150, 250, 500), 250
-COLUMNS = ("MAP", "topics", "NMI", "ARI", "known NMI", "known ARI", "areas NMI", "communities NMI", "communities ARI")
+COLUMNS = {
+    "MAP": ("MAP",),
+    "topics": ("topics",),
+    "NMI / ARI": ("NMI", "ARI"),
+    "at the labels' number": ("known NMI", "known ARI"),
+    "NMI of areas": ("areas NMI",),
+}
 Vectors = NDArray[np.float32]
 
 
@@ -205,40 +211,37 @@ def drawn(dialogues: Sequence[Dialogue], most: int, seed: int) -> list[Dialogue]
 
 
 def table() -> str:
-    """Return Markdown tables of the kept rows: means over seeds."""
+    """Return Markdown tables of the kept rows: means over seeds, of the plain and of the adapted vectors."""
     rows = read_rows(RESULTS)
     groups = [row for row in rows if row["study"] == "groups"]
-    lines = [f"| corpus | encoder | {' | '.join(COLUMNS)} |", f"|---|---|{'---:|' * len(COLUMNS)}"]
-    kinds = list(dict.fromkeys((row["encoder"], row["adapted"]) for row in groups))
-    corpora = list(dict.fromkeys(row["corpus"] for row in groups))
-    means = {}
-    for corpus in corpora:
-        for kind in kinds:
-            own = [row for row in groups if (row["corpus"], row["encoder"], row["adapted"]) == (corpus, *kind)]
-            if own:
-                means[corpus, kind] = {title: [row[title] for row in own if title in row] for title in COLUMNS}
-                lines.append(_line(corpus, kind, means[corpus, kind]))
-    for kind in kinds:
-        own = [cells for (_, other), cells in means.items() if other == kind]
-        if len(own) > 3:
-            lines.append(_line("mean", kind, {title: [statistics.mean(cells[title]) for cells in own if cells[title]] for title in COLUMNS}))  # fmt: skip  # noqa: E501
-    draws = [row for row in rows if row["study"] == "draws"]
-    below = [row for row in draws if row["after"] < row["before"] - 0.05]
-    again = statistics.mean(row["again"] for row in draws if "again" in row)
-    passed = sum(len(row.get("passed", ())) for row in draws)
-    lines += ["", f"{len(draws)} draws, {len(below)} below; {sum(row.get('ruinous', 0) for row in draws)} ruinous maps, {passed} passed; topics of nine tenths: ARI {again:.2f}"]  # fmt: skip  # noqa: E501
-    lines += ["", "| new dialogues | encoder | plain | map of others | own map |", "|---|---|---:|---:|---:|"]
+    lines = [f"| corpus | encoder | {' | '.join(COLUMNS)} |", f"|---|---|{'---|' * len(COLUMNS)}"]
+    kept = [(row["corpus"], row["encoder"]) for row in groups]
+    for corpus, kind in dict.fromkeys(kept):
+        lines.append(_line(corpus, kind, [row for row in groups if (row["corpus"], row["encoder"]) == (corpus, kind)]))
+    for kind in ("base", "general"):
+        lines.append(_line("mean", kind, [row for row in groups if row["encoder"] == kind]))
+    lines += ["", "| new dialogues | encoder | plain | map of others | own map |", "|---|---|---|---|---|"]
     new = [row for row in rows if row["study"] == "new"]
     for corpus, kind in dict.fromkeys((row["corpus"], row["encoder"]) for row in new):
         own = [row for row in new if (row["corpus"], row["encoder"]) == (corpus, kind)]
         cells = (f"{statistics.mean(row[title] for row in own):.1f}" for title in ("before", "after", "own"))
         lines.append(f"| {corpus} | {kind} | {' | '.join(cells)} |")
-    return "\n".join([*lines, *(str(row) for row in below), ""])
+    draws = [row for row in rows if row["study"] == "draws"]
+    below = [f"{row['corpus']} {row['size']}: {row['before']} -> {row['after']}" for row in draws if row["after"] < row["before"] - 0.05]  # fmt: skip  # noqa: E501
+    tried, passed = sum(row.get("ruinous", 0) for row in draws), [row["passed"] for row in draws if row.get("passed")]
+    again = statistics.mean(row["again"] for row in draws if "again" in row)
+    lines += ["", f"{len(draws)} draws, below: {below}; {tried} ruinous maps, passed: {passed}; topics of nine tenths: ARI {again:.2f}"]  # fmt: skip  # noqa: E501
+    return "\n".join([*lines, ""])
 
 
-def _line(corpus: str, kind: tuple[str, bool], cells: dict[str, list[float]]) -> str:
-    figures = (f"{statistics.mean(cells[title]):.1f}" if cells[title] else "" for title in COLUMNS)
-    return f"| {corpus} | {kind[0]}{', adapted' if kind[1] else ''} | {' | '.join(figures)} |"
+def _line(corpus: str, kind: str, rows: Sequence[dict[str, Any]]) -> str:
+    """Return a row of the table, each cell the means of the plain and of the adapted vectors."""
+    cells = []
+    for titles in COLUMNS.values():
+        sides = [[row for row in rows if row["adapted"] == adapted and titles[0] in row] for adapted in (False, True)]
+        sides = [" / ".join(f"{statistics.mean(row[title] for row in own):.1f}" for title in titles) for own in sides if own]  # fmt: skip  # noqa: E501
+        cells.append(" → ".join(sides))
+    return f"| {corpus} | {kind} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
