@@ -373,12 +373,11 @@ def test_command_that_ended_is_named(collection, chromium, addresses):
     chromium.open("about:blank")
     chromium.open(addresses["served"] + "#panel=dialogues")
     chromium.until(READY)
-    chromium.ask("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+    network = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    chromium.ask("Network.emulateNetworkConditions", **network, offline=True)
     chromium.click("#list li")
     chromium.until(f"{SAYS}.includes('has ended. Start it again')")
-    chromium.ask(
-        "Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1
-    )
+    chromium.ask("Network.emulateNetworkConditions", **network, offline=False)
 
 
 def test_an_open_page_takes_over_another_map_and_keeps_what_it_shows(chromium, collection):

@@ -20,15 +20,11 @@ from numpy.typing import NDArray
 from conversations.files import atomic_path, read_json, write_json
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError
+from dial2vec.evaluation.selection import TITLES
 
 FOLDER = "adapted"
 # Vectors that are mapped at a time.
 BLOCK = 65_536
-TITLES = {
-    "stability": "cluster stability",
-    "silhouette": "silhouette",
-    "cross_side": "agreement of the two sides",
-}
 
 Vectors = NDArray[np.float32]
 
@@ -38,7 +34,7 @@ class Adaptation:
     """A map of vectors x to `unit((unit(x) - mean) W)`, unit(v) being v / |v|, and why it was kept, or none.
 
     :param mean: mean of the unit vectors, [d] float32.
-    :param weight: W, [d, d] float32; None if no step of the map was kept.
+    :param weight: W, [d, d] float32; None if no map was kept.
     :param dialogues: number of dialogues when it was fitted.
     :param before: label-free criteria of the plain vectors, by name.
     :param after: criteria of the adapted vectors; of the refused ones if none was kept.

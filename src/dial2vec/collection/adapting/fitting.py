@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from conversations.dialogue import Dialogue
-from dial2vec.collection.adapting.adaptation import TITLES, Adaptation, Vectors
+from dial2vec.collection.adapting.adaptation import Adaptation, Vectors
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.encoder.maps import centred, fit_map, neighbour_targets, neighbourhood_size, ridge_of
 from dial2vec.encoder.protocol import Encoder
+from dial2vec.evaluation.selection import TITLES
 
 # Dialogues that a map is fitted on at most, and with which it is judged; fewer than the last ones have no map.
 FITTED, JUDGED, LEAST = 5_000, 500, 80

@@ -194,11 +194,11 @@ def _adapted(collection: CollectionFolder, clusters: Clusters, state: ClusterSta
     if clusters.adapted == name:
         return clusters, state
     units = collection.adapted[: clusters.seen]
-    state = replace(
-        state,
-        centres=centres_of_groups(units, state.groups, len(state.centres)),
-        fine_centres=centres_of_groups(units, state.fine, len(state.fine_centres)),
-    )
+    centres = centres_of_groups(units, state.groups, len(state.centres))
+    # A cluster without dialogues keeps its centre: a centre of zeros would be near to all that are far from the others.
+    centres = np.where(centres.any(axis=1, keepdims=True), centres, state.centres)
+    fine_centres = centres_of_groups(units, state.fine, len(state.fine_centres))
+    state = replace(state, centres=centres, fine_centres=fine_centres)
     similarity, settled = assign(units, state.centres, known=state.groups).similarity, clusters.settled
     kept = tuple(
         replace(cluster, far=far_limit(similarity[:settled][state.groups[:settled] == place]))

@@ -12,7 +12,8 @@ from conversations.words import listed, number
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.evaluation.report.figure_table import FigureRow, Metric, signed
 from dial2vec.evaluation.report.neighbours import Neighbours
-from dial2vec.evaluation.selection.choice import CLEARLY_AHEAD, CLEARLY_BELOW, TITLES
+from dial2vec.evaluation.selection import TITLES
+from dial2vec.evaluation.selection.choice import CLEARLY_AHEAD, CLEARLY_BELOW
 
 KEPT = "No trained candidate was shown to be better, so the base encoder was kept"
 

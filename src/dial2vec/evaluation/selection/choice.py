@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import MIN_DIALOGUES
+from dial2vec.evaluation.selection import TITLES
 from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure_criteria
 
 # Share of resamplings in which a candidate is above the base encoder: at least 0.9 is clearly ahead, at most 0.1
@@ -31,11 +32,6 @@ SHARE_DRAWN = 0.8
 DECIMALS = 5
 # Refused candidates named in a sentence; the others are counted.
 NAMED = 3
-TITLES = {
-    "stability": "cluster stability",
-    "silhouette": "silhouette",
-    "cross_side": "agreement of the two sides",
-}
 MOSTLY_LOST = f"less than half of the best gain in {TITLES['cross_side']}"
 
 Matrix = NDArray[np.float64]
