@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from types import UnionType
 from typing import Any
 
 import jmespath
-from jmespath.exceptions import JMESPathError
+from jmespath.exceptions import JMESPathError, JMESPathTypeError
 from jmespath.visitor import TreeInterpreter
 
 Find = Callable[[Any], Any]
 INTERPRETER = TreeInterpreter()
+# Types of JMESPath, in the order in which they are tried: True is an int, too.
+TYPES: dict[type | UnionType, str] = {
+    bool: "boolean",
+    str: "string",
+    dict: "object",
+    list: "array",
+    int | float: "number",
+}
 
 
 def compiled(text: str) -> Find:
@@ -113,19 +122,19 @@ def _comparator(node: dict[str, Any]) -> Find | None:
 
 
 def _call(node: dict[str, Any]) -> Find | None:
-    if node["value"] != "contains":
-        return None
-    among, inner = node["children"]
-    if among["type"] not in ("multi_select_list", "literal"):
-        return None
-    if among["type"] == "literal":
-        known: Sequence[Any] = among["value"]
-    elif all(child["type"] == "literal" for child in among["children"]):
-        known = [child["value"] for child in among["children"]]
-    else:
-        return None
-    find = _function(inner)
-    return (lambda value: find(value) in known) if isinstance(known, list) else None
+    """Return `contains`, `keys` and `type`; a value of another type is an error, as in the interpreter."""
+    name, (first, *rest) = node["value"], map(_function, node["children"])
+    if name == "type":
+        return lambda value: next((kind for types, kind in TYPES.items() if isinstance(first(value), types)), "null")
+    if name == "keys":
+        return lambda value: list(_of_type(first(value), dict))
+    return (lambda value: rest[0](value) in _of_type(first(value), list | str)) if name == "contains" else None
+
+
+def _of_type(value: Any, types: type | UnionType) -> Any:
+    if not isinstance(value, types):
+        raise JMESPathTypeError("", value, "", [])
+    return value
 
 
 def _filter(node: dict[str, Any]) -> Find:
@@ -141,6 +150,43 @@ def _filter(node: dict[str, Any]) -> Find:
     return find
 
 
+def _projection(node: dict[str, Any]) -> Find:
+    left, right = map(_function, node["children"])
+
+    def find(value: Any) -> Any:
+        items = left(value)
+        found = map(right, items) if isinstance(items, list) else None
+        return None if found is None else [item for item in found if item is not None]
+
+    return find
+
+
+def _flatten(node: dict[str, Any]) -> Find:
+    inner = _function(node["children"][0])
+
+    def find(value: Any) -> Any:
+        items = inner(value)
+        if not isinstance(items, list):
+            return None
+        return [part for item in items for part in (item if isinstance(item, list) else [item])]
+
+    return find
+
+
+def _list(node: dict[str, Any]) -> Find:
+    finders = [_function(child) for child in node["children"]]
+    return lambda value: None if value is None else [find(value) for find in finders]
+
+
+def _index(node: dict[str, Any]) -> Find:
+    at = node["value"]
+    return lambda value: value[at] if isinstance(value, list) and -len(value) <= at < len(value) else None
+
+
+def _literal(node: dict[str, Any]) -> Find:
+    return lambda value: node["value"]
+
+
 BUILDERS: dict[str, Callable[[dict[str, Any]], Find | None]] = {
     "field": _field,
     "subexpression": _chain,
@@ -151,6 +197,12 @@ BUILDERS: dict[str, Callable[[dict[str, Any]], Find | None]] = {
     "comparator": _comparator,
     "function_expression": _call,
     "filter_projection": _filter,
+    "projection": _projection,
+    "flatten": _flatten,
+    "multi_select_list": _list,
+    "index_expression": _chain,
+    "index": _index,
+    "literal": _literal,
     "current": lambda node: lambda value: value,
     "identity": lambda node: lambda value: value,
 }
