@@ -14,9 +14,10 @@ from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, is_whole
 from conversations.by_recipe.recognising import (
+    NOWHERE,
+    Recognised,
     recipe_of_json,
     recipe_of_lines,
-    recipe_of_records,
     with_date,
     with_id,
     with_order,
@@ -107,6 +108,7 @@ class FileReader:
     :param kept: Readings of earlier files of the corpus, of which one has to fit; () accepts any.
     :param result: Dialogues of records and transcripts, and counts.
     :param groups: Rows by dialogue, which may go on in other files.
+    :param recognised: Recipes of earlier files of the folder.
     :param recipe: Recipe that was used; None if the columns were guessed.
     :param first: First records.
     :param draft: Keys of the recipe that was drafted from guessed columns.
@@ -120,6 +122,7 @@ class FileReader:
     kept: Sequence[KeptReading] = ()
     result: ImportResult = field(default_factory=ImportResult)
     groups: Groups = field(default_factory=dict)
+    recognised: Recognised = field(default_factory=Recognised)
     recipe: Recipe | None = None
     first: list[dict[str, Any]] = field(default_factory=list)
     draft: dict[str, Any] = field(default_factory=dict)
@@ -157,22 +160,28 @@ class FileReader:
         outlined = outline(path, encoding)
         if not options.turns and rows_below_names(outlined):
             return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
-        named = [load_recipe(options.recipe)] if options.recipe not in (None, NO_RECIPE) else None
-        recognised = recipe_of_json(outlined, named) if named or self._looks_for_recipe() else None
-        if not recognised and not options.turns:
+        under = self._place_of(outlined)
+        if under is NOWHERE and not options.turns:
             outlined = without_wrappers(outlined)
-            recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
-        if not recognised and not options.turns and rows_of_columns(outlined):
+            under = self.recognised.of_json(outlined) if self._looks_for_recipe() else NOWHERE
+        if under is NOWHERE and not options.turns and rows_of_columns(outlined):
             return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
-        records = read_json_records(path, encoding, recognised[1] if recognised else find_list(outlined, options))
+        records = read_json_records(path, encoding, find_list(outlined, options) if under is NOWHERE else under)
         return self._read_records(self._unwrapped(records), Description(form, str(encoding)))
+
+    def _place_of(self, outlined: Any) -> tuple[str, ...] | None:
+        """Return the keys that lead to the records in a JSON file by the recipe that is named or fits."""
+        if self.options.recipe not in (None, NO_RECIPE):
+            found = recipe_of_json(outlined, [load_recipe(self.options.recipe or "")])
+            return found[1] if found else NOWHERE
+        return self.recognised.of_json(outlined) if self._looks_for_recipe() else NOWHERE
 
     def _unwrapped(self, records: Iterator[Record]) -> Iterator[Record]:
         """Return the records without wrappers, unless a recipe or the named turns need them as they are."""
         first = list(islice(records, SHOWN))
         known = bool(self.options.turns) or self.options.recipe not in (None, NO_RECIPE)
         if self._looks_for_recipe():
-            known = recipe_of_records([record.values for record in first if not record.problem]) is not None
+            known = self.recognised.of_records([r.values for r in first if not r.problem]) is not None
         records = chain(first, records)
         return records if known else unwrapped(records)
 
@@ -302,7 +311,7 @@ class FileReader:
         if options.recipe not in (None, NO_RECIPE):
             recipe = load_recipe(options.recipe or "")
             reshaping.apply({name: STEPS[name] for name in recipe.reshape})
-        elif self._looks_for_recipe() and (recipe := recipe_of_records(reshaping.sample)):
+        elif self._looks_for_recipe() and (recipe := self.recognised.of_records(reshaping.sample)):
             for completed in (with_id, with_order, with_date, with_voices):
                 recipe = completed(recipe, reshaping.sample)
         if not recipe:

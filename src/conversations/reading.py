@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from conversations.by_recipe.recipe import known_recipes
+from conversations.by_recipe.recognising import Recognised
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from conversations.errors import CorpusError
 from conversations.formats.containers import Unpacking
@@ -138,6 +139,7 @@ def _read_folder(
     """Read the files of a folder, whose dialogues may span files, and return the errors of unreadable ones."""
     whole = export.result
     groups: Groups = {}
+    recognised = Recognised()
     errors: dict[Path, CorpusError] = {}
     parts: dict[Path, tuple[ImportResult, Groups]] = {}
     for path in files:
@@ -146,7 +148,7 @@ def _read_folder(
         try:
             for piece in _pieces(path, unpacking):
                 below = f"{name}/{stem(piece)}" if piece != path else name
-                reader = FileReader(piece, below, options, kept, result, more)
+                reader = FileReader(piece, below, options, kept, result, more, recognised)
                 reader.read()
                 export.files[piece] = reader
         except CorpusError as error:

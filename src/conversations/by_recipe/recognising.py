@@ -22,6 +22,8 @@ from conversations.values.cells import as_name
 from conversations.values.times import unread
 
 SHOWN = 30
+# Keys that lead to no records.
+NOWHERE = ("",)
 
 
 def record_recipes() -> list[Recipe]:
@@ -39,6 +41,42 @@ def recipe_of_records(sample: Sequence[dict[str, Any]], recipes: Iterable[Recipe
     known = list(record_recipes() if recipes is None else recipes)
     first = sample[:SHOWN]
     return _best(first, known) or (_of_rows_inside(first, known) if recipes is None else None)
+
+
+class Recognised:
+    """Recipes of earlier files of a folder, by the paths in their records: files with the same paths are alike."""
+
+    def __init__(self) -> None:
+        self._recipes: dict[frozenset[str], Recipe] = {}
+        self._places: dict[frozenset[str], tuple[str, ...] | None] = {}
+
+    def of_records(self, sample: Sequence[dict[str, Any]]) -> Recipe | None:
+        """Return the recipe of records, as `recipe_of_records` does, but try that of records alike first."""
+        paths = frozenset(_paths_in(sample[:SHOWN]))
+        if (known := self._recipes.get(paths)) and all(map(known.fits, sample[:SHOWN])):
+            return known
+        if recipe := recipe_of_records(sample):
+            self._recipes[paths] = recipe
+        return recipe
+
+    def of_json(self, outlined: Any) -> tuple[str, ...] | None:
+        """Return the keys that lead to the records of a JSON file; `NOWHERE` if no recipe finds any."""
+        paths = frozenset(_paths_in(outlined))
+        if paths not in self._places:
+            found = recipe_of_json(outlined)
+            self._places[paths] = found[1] if found else NOWHERE
+        return self._places[paths]
+
+
+def _paths_in(value: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of the names in a value, such as `[].messages[].role`."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{path}.{key}"
+            yield from _paths_in(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _paths_in(inner, f"{path}[]")
 
 
 def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:

@@ -80,3 +80,16 @@ def test_a_name_in_bold_that_a_recipe_does_not_know_is_no_part_of_a_text(tmp_pat
         ("You", "Yes?"),
         ("Ann", "My card"),
     ]
+
+
+def test_files_of_a_folder_are_recognised_alike_but_by_what_they_hold(tmp_path):
+    chat = '{"id": "%s", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]}'
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(chat % name)
+    # The same names, in a list at the top, and in a form of another tool.
+    (tmp_path / "c.json").write_text(f"[{chat % 'c'}, {chat % 'd'}]")
+    (tmp_path / "e.json").write_text((chat % "e").replace('"role"', '"from"'))
+    export = read_export(tmp_path, Options())
+    assert sorted(dialogue.dialogue_id for dialogue in export.result.dialogues) == ["a", "b", "c", "d", "e"]
+    recipes = [description.recipe for _, description in sorted(export.descriptions.items())]
+    assert recipes == ["openai_chat", "openai_chat", "openai_chat", "huggingchat"]
