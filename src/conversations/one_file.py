@@ -10,6 +10,7 @@ from typing import Any
 
 from conversations.assembling import from_records, from_scripts
 from conversations.by_recipe.draft import drafted, further_columns
+from conversations.by_recipe.meanings import fields_around, unused
 from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, is_whole
@@ -52,9 +53,8 @@ from conversations.formats.tables import (
     read_table,
 )
 from conversations.formats.wrappers import unwrapped, without_wrappers
-from conversations.guessing.columns import ONE_DIALOGUE, Columns, find_columns
+from conversations.guessing.columns import NO_ORDER, ONE_DIALOGUE, Columns, find_columns
 from conversations.guessing.evidence import headings
-from conversations.guessing.names import columns_in
 from conversations.guessing.plausibility import require_one_meaning
 from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping
 from conversations.kept import KeptReading, fitting
@@ -84,7 +84,7 @@ class Description:
     :param encoding: Encoding as shown to people; "" for Parquet.
     :param delimiter: Name of the delimiter; "" for other formats.
     :param columns: Meanings of the columns; None for text and captions.
-    :param unused: Columns without a meaning.
+    :param unused: Paths of fields of which nothing is kept.
     :param notes: Sentences for the summary.
     :param recipe: Name of the recipe; "" if the columns were guessed.
     """
@@ -166,8 +166,9 @@ class FileReader:
             under = self.recognised.of_json(outlined) if self._looks_for_recipe() else NOWHERE
         if under is NOWHERE and not options.turns and rows_of_columns(outlined):
             return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
-        records = read_json_records(path, encoding, find_list(outlined, options) if under is NOWHERE else under)
-        return self._read_records(self._unwrapped(records), Description(form, str(encoding)))
+        under = find_list(outlined, options) if under is NOWHERE else under
+        description = Description(form, str(encoding), unused=fields_around(outlined, under))
+        return self._read_records(self._unwrapped(read_json_records(path, encoding, under)), description)
 
     def _place_of(self, outlined: Any) -> tuple[str, ...] | None:
         """Return the keys that lead to the records in a JSON file by the recipe that is named or fits."""
@@ -285,10 +286,11 @@ class FileReader:
         notes += self._assembled(reshaping.records, recipe)
         if selection.dropped:
             self.result.left_out[DROPPED] += selection.dropped
+        left = description.unused + unused(reshaping.sample, recipe)
         if columns is None:
-            return replace(description, recipe=recipe.name, notes=notes + repairs)
-        unused = tuple(name for name in columns_in(reshaping.sample) if name not in columns.meanings)
-        return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + repairs)
+            notes += (NO_ORDER,) if _lacks_order(recipe, reshaping.sample) else ()
+            return replace(description, recipe=recipe.name, unused=left, notes=notes + repairs)
+        return replace(description, columns=columns, unused=left, notes=notes + columns.notes + repairs)
 
     def _assembled(self, records: Iterable[Record], recipe: Recipe) -> tuple[str, ...]:
         """Read all records by a recipe, and return notes."""
@@ -349,3 +351,9 @@ class FileReader:
                 "or import it by hand with --new-reading."
             )
         self.kept_as = replace(reading, options=self.options)
+
+
+def _lacks_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> bool:
+    """Return whether rows of turns stand in no order but their own, which a tool may not keep."""
+    rows = not (recipe.turns or recipe.branch or recipe.lines or recipe.order == "as is") and len(sample) > 1
+    return rows and not any(recipe.time(values) for values in sample if recipe.time)

@@ -80,6 +80,7 @@ class ImportResult:
     :param left_out: Number of turns left out because they are not speech, by kind.
     :param repeated: Number of rows left out because another row, or an earlier file, has the same content.
     :param unread: Times that cannot be read.
+    :param varying: Fields that differ between the turns of a dialogue and so are not kept, by number of dialogues.
     :param notes: Sentences for the summary.
     :param speakers: Names of all speakers, also of quarantined dialogues.
     """
@@ -91,6 +92,7 @@ class ImportResult:
     repeated: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
+    varying: Counter[str] = field(default_factory=Counter)
     notes: dict[str, None] = field(default_factory=dict)
     speakers: dict[str, None] = field(default_factory=dict)
 
@@ -111,6 +113,7 @@ class ImportResult:
         self.repeated += more.repeated
         self.left_out.update(more.left_out)
         self.unread.update(more.unread)
+        self.varying.update(more.varying)
         self.notes |= more.notes
         self.speakers |= more.speakers
         self.dialogues += more.dialogues

@@ -215,6 +215,7 @@ def _finish(dialogue_id: str, group: Group, reading: ClockReading, result: Impor
     times = [row.time for row in rows]
     sequence = range(len(rows)) if in_order else order(times, reading)
     result.unread.update(unread(times))
+    result.varying.update(key for key, value in group.metadata.items() if value is VARIES)
     if sequence is None:
         result.refuse(*group.first, dialogue_id, UNORDERED)
         return

@@ -107,6 +107,8 @@ def _counts(result: ImportResult, tally: Tally) -> Iterator[str]:
     if result.unread:
         example = printable(next(iter(result.unread)), 40)
         yield f"note: {result.unread.total()} times, such as {example!r}, cannot be read; such turns keep their order"
+    if result.varying:
+        yield f"note: not kept, as they differ between turns of a dialogue: {_some([*result.varying], SHOWN_COLUMNS)}"
     if tally.usable and turns.total() == tally.usable:
         yield "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
     yield f"speakers     {len(turns)}: {_most_common(turns)}"
