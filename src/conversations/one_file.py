@@ -10,7 +10,7 @@ from typing import Any
 
 from conversations.assembling import from_records, from_scripts
 from conversations.by_recipe.draft import drafted, further_columns
-from conversations.by_recipe.meanings import fields_around, unused
+from conversations.by_recipe.meanings import fields_around
 from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, is_whole
@@ -286,7 +286,7 @@ class FileReader:
         notes += self._assembled(reshaping.records, recipe)
         if selection.dropped:
             self.result.left_out[DROPPED] += selection.dropped
-        left = description.unused + unused(reshaping.sample, recipe)
+        left = description.unused + self.recognised.unused(reshaping.sample, recipe)
         if columns is None:
             notes += (NO_ORDER,) if _lacks_order(recipe, reshaping.sample) else ()
             return replace(description, recipe=recipe.name, unused=left, notes=notes + repairs)
@@ -304,6 +304,7 @@ class FileReader:
         # Non-speech rows were read, too.
         self.result.rows = before + reader.rows
         self.result.left_out.update(reader.left_out)
+        self.result.varying.update(reader.varying)
         self.result.repeated += reader.repeated
         return (f"records without a dialogue are left out: {reader.skipped}",) if reader.skipped else ()
 

@@ -12,7 +12,7 @@ from conversations.formats.records import Record
 
 UNSAID = "mark of non-speech"
 NOT_USED = "not used"
-DEPTH = 8
+DEPTH = 16
 # Number of first records whose fields are tried, and of the records that are tried for one field.
 SHOWN = 30
 TRIED = 3
@@ -65,8 +65,9 @@ def unused(sample: Sequence[dict[str, Any]], recipe: Recipe) -> tuple[str, ...]:
 
 def fields_around(outlined: Any, under: Sequence[str] | None) -> tuple[str, ...]:
     """Return the fields of a JSON file that are not below the keys that lead to its records."""
-    if not under or not {"*", "**"}.isdisjoint(under):
-        return ()
+    if not under or under[0] in ("*", "**"):
+        around = outlined.items() if under and under[0] == "**" else ()
+        return tuple(name for name, value in around if not isinstance(value, dict | list))
     paths = dict.fromkeys(path for path, value in fields(outlined) if value not in (None, "", [], {}))
     return tuple(named(path) for path in paths if path[: len(under)] != tuple(under))
 
@@ -100,7 +101,7 @@ def _shortened(value: Any, recipe: Recipe) -> Any:
         if isinstance(item, dict) and any(finder(item) for _, finder in recipe.not_speech):
             continue
         # Names that occur in few items, such as `edited`, are tried, too.
-        form = frozenset(item) if isinstance(item, dict) else type(item)
+        form = frozenset(path for path, _ in fields(item))
         forms[form] += 1
         if forms[form] < TRIED:
             kept.append(_shortened(item, recipe))

@@ -58,6 +58,7 @@ class RecordReader:
         self.rows = 0
         self.repeated = 0
         self.skipped = 0
+        self.varying = Counter[str]()
         self._name = name
         self._keep = keep
         expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
@@ -157,7 +158,11 @@ class RecordReader:
                 continue
             values = self.recipe.decoded(record.values)
             key = as_name(named(values)) or f"{self._name}-{number}"
-            trees.setdefault(key, Record(record.line, values | {"turns": []})).values["turns"].append(values)
+            tree = trees.setdefault(key, Record(record.line, values | {"turns": []})).values
+            tree["turns"].append(values)
+            # What only later messages tell of the dialogue is kept as well.
+            further = ((name, value) for name, value in values.items() if name not in self._used and _is_plain(value))
+            self.varying.update(name for name, value in further if tree.setdefault(name, value) != value)
         yield from trees.values()
 
     def _new(self, plain: dict[str, Any]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from conversations.by_recipe.expressions import Finder, of_column
+from conversations.by_recipe.meanings import unused
 from conversations.by_recipe.recipe import Recipe, known_recipes
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
@@ -49,6 +50,7 @@ class Recognised:
     def __init__(self) -> None:
         self._recipes: dict[frozenset[str], Recipe] = {}
         self._places: dict[frozenset[str], tuple[str, ...] | None] = {}
+        self._unused: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
 
     def of_records(self, sample: Sequence[dict[str, Any]]) -> Recipe | None:
         """Return the recipe of records, as `recipe_of_records` does, but try that of records alike first."""
@@ -66,6 +68,13 @@ class Recognised:
             found = recipe_of_json(outlined)
             self._places[paths] = found[1] if found else NOWHERE
         return self._places[paths]
+
+    def unused(self, sample: Sequence[dict[str, Any]], recipe: Recipe) -> tuple[str, ...]:
+        """Return the fields of records of which a recipe keeps nothing, once for records alike."""
+        form = recipe.name, frozenset(_paths_in(sample[:SHOWN]))
+        if not recipe.name or form not in self._unused:
+            self._unused[form] = unused(sample, recipe)
+        return self._unused[form]
 
 
 def _paths_in(value: Any, path: str = "") -> Iterator[str]:
@@ -224,7 +233,9 @@ def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[
     """Yield the objects inside others, as in {"data": {"call": {...}}}, that are the only ones of their recipes."""
     by_recipe: dict[Recipe, list[tuple[tuple[str, ...], dict[str, Any]]]] = {}
     for keys, value in _objects_in(outlined, ()):
-        if recipe := recipe_of_records([value], recipes):
+        recipe = recipe_of_records([value], recipes)
+        # An object around another one that fits, too, comes first.
+        if recipe and not any(keys[: len(outer)] == outer for outer, _ in by_recipe.get(recipe, ())):
             by_recipe.setdefault(recipe, []).append((keys, value))
     yield from ((keys, [value]) for places in by_recipe.values() if len(places) == 1 for keys, value in places)
 
