@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
-from importlib.resources import files
+from dataclasses import fields
 from typing import Any
 
 import yaml
 
-from conversations.by_recipe.meanings import NOT_USED, fields, meanings, named
-from conversations.by_recipe.recipe import Recipe, known_recipes
+from conversations.by_recipe.expressions import Finder
+from conversations.by_recipe.meanings import NOT_USED, fields_of, meanings, named
+from conversations.by_recipe.recipe import Recipe, keys_in, known_recipes, recipe_from_keys, text_of_recipe
 from conversations.errors import CorpusError
 from conversations.guessing.columns import Columns
+from conversations.one_file import NO_RECIPE
+from conversations.options import NamedColumns, Options
 from conversations.reading import Export
 from conversations.words import printable
 
@@ -27,7 +31,12 @@ MEANINGS = {
     "date": "start of the dialogue",
     "labels": "label",
 }
-HEAD = """# How this export was read. Other exports of this kind are read with: dial2vec import FILE --recipe THIS_FILE
+# Keys of a recipe that the columns of an export, or those that the user names, may change.
+CHANGING = ("has", "id", "turns", "speaker", "text", "time", "date", "labels")
+# Options that a recipe holds, and how the others are spelled if not by their names.
+HELD = ("recipe", *(item.name for item in fields(NamedColumns)))
+SPELLED = {"blank_speaker": "speaker-of-blank", "header": "no-header"}
+HEAD = """# How this export was read. Others of its kind are read with: dial2vec import FILE --recipe THIS_FILE{options}
 # The keys are described in docs/recipes.md.
 """
 
@@ -58,12 +67,12 @@ def _how(recipe: Recipe | None) -> Iterator[str]:
 
 def _fields(values: dict[str, Any], columns: Columns | None, recipe: Recipe | None) -> Iterator[str]:
     values = recipe.decoded(values) if recipe else values
-    found = meanings(values, recipe) if recipe else {}
+    effects = meanings(values, recipe) if recipe else {}
     known = columns.meanings if columns else {}
-    first = dict(reversed([*fields(values)]))
+    first = dict(reversed([*fields_of(values)]))
     width = min(max((len(named(path)) for path in first), default=0), WIDTH)
     for path, value in [*reversed(first.items())][:SHOWN_FIELDS]:
-        meaning = found.get(path) or known.get(named(path).replace("[]", ""), NOT_USED)
+        meaning = effects.get(path) or known.get(named(path).replace("[]", ""), NOT_USED)
         yield f"    {printable(named(path), WIDTH):<{width}}  {meaning:<26}{printable(repr(value), 60)}"
     if len(first) > SHOWN_FIELDS:
         yield f"    and {len(first) - SHOWN_FIELDS} more fields"
@@ -77,18 +86,58 @@ def known_exports() -> str:
 
 
 def recipe_text(export: Export) -> str:
-    """Return the recipe by which the first file of an export was read.
+    """Return the recipe by which the first file of an export was read, with the columns that the user named.
 
     :raises CorpusError: if the file is a plain transcript, which has no columns.
     """
     path, file = next(iter(export.files.items()))
     recipe = file.recipe
-    if recipe and recipe.name in known_recipes():
-        return (files("conversations") / "recipes" / f"{recipe.name}.yaml").read_text(encoding="utf-8")
-    if not file.draft:
+    if recipe and not file.draft:
+        text = text_of_recipe(file.options.recipe if file.options.recipe not in (None, NO_RECIPE) else recipe.name)
+        content = keys_in(text, where=recipe.name)
+        changed = _changed(recipe, recipe_from_keys(content, recipe.name, where=recipe.name))
+        if not changed and not _further(file.options):
+            return text
+        content = {key: value for key, value in (content | changed).items() if key != "examples"}
+    elif file.draft:
+        content = {"title": path.name, "source": "https://", **file.draft}
+    else:
         raise CorpusError(
             f"{path} is a transcript of `Speaker: text` lines or captions, which need no recipe. Leave --save-recipe "
             "out."
         )
-    content = {"title": path.name, "source": "https://", **file.draft}
-    return HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    head = HEAD.format(options=_further(file.options))
+    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _changed(recipe: Recipe, known: Recipe) -> dict[str, Any]:
+    """Return the keys of a recipe that are not those of its file, since the export or the user has others."""
+    changed = {}
+    for key in CHANGING:
+        own, before = ([finder.text for finder in _finders(getattr(each, key))] for each in (recipe, known))
+        if own != before:
+            changed[key] = own if key in ("labels", "has") else own[0]
+    return changed | ({"order": recipe.order} if recipe.order != known.order else {})
+
+
+def _finders(value: Any) -> list[Finder]:
+    """Return the expressions of a key: one, several, or those of labels."""
+    several = value if isinstance(value, tuple) else (value,) if value else ()
+    return [item[0] if isinstance(item, tuple) else item for item in several]
+
+
+def _further(options: Options) -> str:
+    """Return the options that a recipe does not hold, as they are given on the command line."""
+    given = ""
+    for item in fields(options):
+        value = getattr(options, item.name)
+        if value == item.default or item.name in HELD:
+            continue
+        name = f" --{SPELLED.get(item.name, item.name)}"
+        if item.name == "keep":
+            given += f"{name} {','.join(value)}"
+        elif isinstance(value, tuple):
+            given += "".join(f"{name} {shlex.quote(text)}" for text in value)
+        else:
+            given += name if isinstance(value, bool) else f"{name} {shlex.quote(str(value))}"
+    return given

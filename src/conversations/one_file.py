@@ -173,8 +173,8 @@ class FileReader:
     def _place_of(self, outlined: Any) -> tuple[str, ...] | None:
         """Return the keys that lead to the records in a JSON file by the recipe that is named or fits."""
         if self.options.recipe not in (None, NO_RECIPE):
-            found = recipe_of_json(outlined, [load_recipe(self.options.recipe or "")])
-            return found[1] if found else NOWHERE
+            recognised = recipe_of_json(outlined, [load_recipe(self.options.recipe or "")])
+            return recognised[1] if recognised else NOWHERE
         return self.recognised.of_json(outlined) if self._looks_for_recipe() else NOWHERE
 
     def _unwrapped(self, records: Iterator[Record]) -> Iterator[Record]:

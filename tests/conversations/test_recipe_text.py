@@ -8,7 +8,7 @@ import pytest
 
 from conversations.by_recipe.recipe import known_recipes, recipe_from
 from conversations.explaining import explanation, known_exports, recipe_text
-from conversations.options import Options
+from conversations.options import KINDS, Options
 from conversations.reading import read_export
 from dial2vec.errors import CorpusError
 
@@ -190,3 +190,67 @@ def test_columns_that_were_guessed_have_their_meanings(tmp_path):
 def test_known_exports_are_listed_by_name_and_title():
     assert len(known_exports().splitlines()) == len(known_recipes()) >= 90
     assert "intercom " in known_exports()
+
+
+EXAMPLES = [(recipe, example) for recipe in known_recipes().values() for example in recipe.examples]
+# The options that name a column, and those that a recipe does not hold, which its first line tells.
+NAMED = ("dialogue_id", "speaker", "text", "time", "labels")
+FURTHER = [
+    {},
+    {"keep": KINDS},
+    {"blank_speaker": "nobody"},
+    {"join": 3600.0},
+    {"pause": 0.01},
+    {"parts": True},
+    {"drop": ("role == user",)},
+]
+
+
+def read_again(path, options):
+    """What is read by the options, and by the recipe that they are saved as; None if they are refused."""
+    try:
+        first = read_export(path, options)
+    except CorpusError:
+        return None
+    saved = path.parent / "saved.yaml"
+    saved.write_text(recipe_text(first))
+    further = {name: getattr(options, name) for given in FURTHER for name in given}
+    second = read_export(path, Options(recipe=str(saved), **further))
+    return tuple(
+        [(item.dialogue_id, item.turns, item.labels, item.date, item.metadata) for item in export.result.dialogues]
+        for export in (first, second)
+    )
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)), ids=lambda number: EXAMPLES[number][0].name)
+def test_a_saved_recipe_reads_every_example_alike_with_every_option(tmp_path, number):
+    _, example = EXAMPLES[number]
+    path = tmp_path / example.file
+    path.write_text(example.text)
+    first = read_export(path, Options()).files[path].first
+    columns = [name for name, value in (first[0] if first else {}).items() if isinstance(value, str | int)]
+    # Each example is tried with one column for each meaning, and with one of the other options.
+    column = columns[number % len(columns)] if columns else ""
+    named = [{key: (column,) if key == "labels" else column} for key in NAMED if column]
+    for given in [{}, FURTHER[number % len(FURTHER)], *named]:
+        pair = read_again(path, Options(**given))
+        assert pair is None or pair[0] == pair[1], given
+
+
+def test_the_first_line_of_a_saved_recipe_tells_the_options_that_it_cannot_hold(tmp_path):
+    (tmp_path / "e.csv").write_text("call_id,speaker,text\n7,Ana,Hello you\n7,,Hi\n")
+    options = Options(blank_speaker="the other", keep=("note", "tool"), header=True, where=("call_id == 7",), pause=2.0)
+    head = recipe_text(read_export(tmp_path / "e.csv", options)).splitlines()[0]
+    assert head.endswith(
+        "dial2vec import FILE --recipe THIS_FILE --where 'call_id == 7' --keep note,tool "
+        "--speaker-of-blank 'the other' --pause 2.0"
+    )
+
+
+def test_a_known_recipe_is_saved_with_the_columns_that_the_user_names(tmp_path):
+    rows = [{"conversation_id": "c", "role": "user", "alias": "Ana", "content": "Hi", "topic": "tea"}]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    export = read_export(tmp_path / "rows.json", Options(speaker="alias", labels=("topic",)))
+    (tmp_path / "saved.yaml").write_text(recipe_text(export))
+    again = read_export(tmp_path / "rows.json", Options(recipe=str(tmp_path / "saved.yaml")))
+    assert [(item.turns[0].speaker, item.labels) for item in again.result.dialogues] == [("Ana", ("tea",))]

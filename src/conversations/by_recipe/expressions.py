@@ -155,8 +155,9 @@ def _projection(node: dict[str, Any]) -> Find:
 
     def find(value: Any) -> Any:
         items = left(value)
-        found = map(right, items) if isinstance(items, list) else None
-        return None if found is None else [item for item in found if item is not None]
+        if not isinstance(items, list):
+            return None
+        return [item for item in map(right, items) if item is not None]
 
     return find
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from conversations.by_recipe.recipe import Recipe
-from conversations.by_recipe.recipe_records import RecordReader, words
+from conversations.by_recipe.recipe_records import RecordReader, names_in
 from conversations.formats.records import Record
 
 UNSAID = "mark of non-speech"
@@ -28,22 +28,25 @@ def meanings(values: dict[str, Any], recipe: Recipe) -> dict[Path, str]:
     """Return the meaning of each field that is not blank, by its path; `EACH` stands for all items of a list."""
     values = _shortened(values, recipe)
     before = _parts(values, recipe)
-    found = {}
-    for path in dict.fromkeys(path for path, value in fields(values) if value not in (None, "", [], {})):
+    effects = {}
+    for path in dict.fromkeys(path for path, value in fields_of(values) if value not in (None, "", [], {})):
         after = _parts(_with(values, path), recipe)
         changed = next((meaning for meaning in before if before[meaning] != after[meaning]), None)
-        found[path] = changed or _by_rule(path, recipe)
-    return found
+        effects[path] = changed or _by_rule(path, recipe)
+    return effects
 
 
 def _by_rule(path: Path, recipe: Recipe) -> str:
     """Return the meaning of a field that decides only by certain values, or stands back behind another."""
     whole = recipe.turns is not None and EACH not in path
     rules = [finder for _, finder in recipe.not_speech if not whole or "_record" in finder.text]
-    if path[-1] in {*(recipe.marks.columns if recipe.marks else ()), *(w for rule in rules for w in words(rule.text))}:
+    if path[-1] in {
+        *(recipe.marks.columns if recipe.marks else ()),
+        *(w for rule in rules for w in names_in(rule.text)),
+    }:
         return UNSAID
     times = [recipe.date] if whole else [recipe.time, recipe.day, recipe.date]
-    return "order of turns" if path[-1] in {w for find in times if find for w in words(find.text)} else NOT_USED
+    return "order of turns" if path[-1] in {w for find in times if find for w in names_in(find.text)} else NOT_USED
 
 
 def unused(sample: Sequence[dict[str, Any]], recipe: Recipe) -> tuple[str, ...]:
@@ -51,14 +54,14 @@ def unused(sample: Sequence[dict[str, Any]], recipe: Recipe) -> tuple[str, ...]:
     tried: dict[Path, int] = {}
     used, long = set[Path](), set[Path]()
     for values in map(recipe.decoded, sample[:SHOWN]):
-        new = {path for path, _ in fields(values) if path not in used and tried.get(path, 0) < TRIED}
+        new = {path for path, _ in fields_of(values) if path not in used and tried.get(path, 0) < TRIED}
         if not new or not _parts(values, recipe)["text"]:
             continue
         for path, meaning in meanings(values, recipe).items():
             tried[path] = tried.get(path, 0) + 1
             if meaning != NOT_USED:
                 used.add(path)
-        long |= {path for path, value in fields(values) if isinstance(value, str) and len(value) >= LONG}
+        long |= {path for path, value in fields_of(values) if isinstance(value, str) and len(value) >= LONG}
     left = [path for path in tried if path not in used and not path[-1].startswith("_")]
     return tuple(map(named, sorted(left, key=lambda path: path not in long)))
 
@@ -68,18 +71,18 @@ def fields_around(outlined: Any, under: Sequence[str] | None) -> tuple[str, ...]
     if not under or under[0] in ("*", "**"):
         around = outlined.items() if under and under[0] == "**" else ()
         return tuple(name for name, value in around if not isinstance(value, dict | list))
-    paths = dict.fromkeys(path for path, value in fields(outlined) if value not in (None, "", [], {}))
+    paths = dict.fromkeys(path for path, value in fields_of(outlined) if value not in (None, "", [], {}))
     return tuple(named(path) for path in paths if path[: len(under)] != tuple(under))
 
 
-def fields(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def fields_of(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield path and value of each field; a field of several items comes several times."""
     if isinstance(value, dict) and value and len(path) < DEPTH:
         for key, inner in value.items():
-            yield from fields(inner, (*path, EACH if _has_ids(value) else key))
+            yield from fields_of(inner, (*path, EACH if _has_ids(value) else key))
     elif isinstance(value, list) and value and len(path) < DEPTH:
         for inner in value:
-            yield from fields(inner, (*path, EACH))
+            yield from fields_of(inner, (*path, EACH))
     else:
         yield path, value
 
@@ -101,7 +104,7 @@ def _shortened(value: Any, recipe: Recipe) -> Any:
         if isinstance(item, dict) and any(finder(item) for _, finder in recipe.not_speech):
             continue
         # Names that occur in few items, such as `edited`, are tried, too.
-        form = frozenset(path for path, _ in fields(item))
+        form = frozenset(path for path, _ in fields_of(item))
         forms[form] += 1
         if forms[form] < TRIED:
             kept.append(_shortened(item, recipe))

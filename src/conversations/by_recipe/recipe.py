@@ -244,15 +244,22 @@ def load_recipe(name: str) -> Recipe:
 
     :raises CorpusError: if there is neither, or the file is no recipe.
     """
-    if recipe := known_recipes().get(name):
-        return recipe
-    path = Path(name)
-    if not path.is_file():
+    return known_recipes().get(name) or recipe_from(text_of_recipe(name), Path(name).stem, where=name)
+
+
+def text_of_recipe(name: str) -> str:
+    """Return the text of a recipe by its name, or of a file of the user.
+
+    :raises CorpusError: if there is neither.
+    """
+    if name in known_recipes():
+        return (files("conversations") / "recipes" / f"{name}.yaml").read_text(encoding="utf-8")
+    if not Path(name).is_file():
         raise CorpusError(
             f"{name!r} (--recipe) is neither a recipe nor a file.{did_you_mean(name, known_recipes())} "
             "Expected one of the recipes of docs/recipes.md, or a YAML file. Correct --recipe."
         )
-    return recipe_from(path.read_text(encoding="utf-8"), path.stem, where=str(path))
+    return Path(name).read_text(encoding="utf-8")
 
 
 def recipe_from(text: str, name: str, *, where: str) -> Recipe:
@@ -261,6 +268,14 @@ def recipe_from(text: str, name: str, *, where: str) -> Recipe:
     :param where: File to name in errors.
     :raises CorpusError: if the text is no YAML, a key is unknown, or an expression or a pattern is broken.
     """
+    return recipe_from_keys(keys_in(text, where=where), name, where=where)
+
+
+def keys_in(text: str, *, where: str) -> dict[str, Any]:
+    """Return the keys of a recipe from the text of its file.
+
+    :raises CorpusError: if the text is no YAML.
+    """
     try:
         content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
@@ -268,7 +283,7 @@ def recipe_from(text: str, name: str, *, where: str) -> Recipe:
         raise CorpusError(f"{where}:{line}: not valid YAML; expected a recipe (docs/recipes.md). Mend it.") from error
     if not isinstance(content, dict):
         raise CorpusError(f"{where}: no recipe; expected keys such as title, turns, speaker, text (docs/recipes.md).")
-    return recipe_from_keys(content, name, where=where)
+    return content
 
 
 def recipe_from_keys(content: dict[str, Any], name: str, *, where: str) -> Recipe:

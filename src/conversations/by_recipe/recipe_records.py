@@ -40,7 +40,7 @@ def keeps_order(recipe: Recipe) -> bool:
     return not (sorts(recipe) or recipe.parts)
 
 
-def words(expression: str) -> set[str]:
+def names_in(expression: str) -> set[str]:
     """Return the names in an expression, also those in quotes, such as "Call ID"."""
     return {name or word for name, word in re.findall(r'"([^"]+)"|(\w+)', expression)}
 
@@ -68,7 +68,10 @@ class RecordReader:
         # Of records with a list of turns, the rules are about the turns.
         whole = recipe.turns is not None
         rules = (*(rule for _, rule in recipe.not_speech if not whole or "_record" in rule.text), *filter(None, branch))
-        self._used = {*recipe.decode, *(word for finder in (*finders, *labels, *rules) for word in words(finder.text))}
+        self._used = {
+            *recipe.decode,
+            *(word for finder in (*finders, *labels, *rules) for word in names_in(finder.text)),
+        }
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
         self._read: dict[str, tuple[str, list[tuple[str, str]]]] = {}

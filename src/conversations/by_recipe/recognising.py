@@ -65,8 +65,8 @@ class Recognised:
         """Return the keys that lead to the records of a JSON file; `NOWHERE` if no recipe finds any."""
         paths = frozenset(_paths_in(outlined))
         if paths not in self._places:
-            found = recipe_of_json(outlined)
-            self._places[paths] = found[1] if found else NOWHERE
+            recognised = recipe_of_json(outlined)
+            self._places[paths] = recognised[1] if recognised else NOWHERE
         return self._places[paths]
 
     def unused(self, sample: Sequence[dict[str, Any]], recipe: Recipe) -> tuple[str, ...]:
@@ -163,7 +163,8 @@ def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) 
         if recipe := _best(rows[:SHOWN], rowwise):
             own = f" || ({place}[0] | {recipe.id.text})" if recipe.id else ""
             turns = Finder(_with_answer(place, recipe, first))
-            return replace(recipe, turns=turns, id=Finder(f"conversation_id || ticket_id || id{own}"))
+            own_id = Finder(f"conversation_id || ticket_id || id{own}")
+            return replace(recipe, has=(turns,), turns=turns, id=own_id)
     return None
 
 
