@@ -20,6 +20,7 @@ from conversations.by_recipe.recognising import (
     recipe_of_json,
     recipe_of_lines,
     with_date,
+    with_finer_id,
     with_id,
     with_order,
     with_voices,
@@ -315,7 +316,7 @@ class FileReader:
             recipe = load_recipe(options.recipe or "")
             reshaping.apply({name: STEPS[name] for name in recipe.reshape})
         elif self._looks_for_recipe() and (recipe := self.recognised.of_records(reshaping.sample)):
-            for completed in (with_id, with_order, with_date, with_voices):
+            for completed in (with_id, with_finer_id, with_order, with_date, with_voices):
                 recipe = completed(recipe, reshaping.sample)
         if not recipe:
             return None

@@ -14,7 +14,7 @@ from conversations.by_recipe.meanings import unused
 from conversations.by_recipe.recipe import Recipe, known_recipes
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
-from conversations.guessing.evidence import changes, date_column, id_column, rows_by, time_column
+from conversations.guessing.evidence import changes, date_column, finer_id, id_column, rows_by, time_column
 from conversations.guessing.exchanges import CLOSING
 from conversations.guessing.names import columns_in, plain
 from conversations.guessing.unfolding import dialogue_object
@@ -23,6 +23,8 @@ from conversations.values.cells import as_name
 from conversations.values.times import unread
 
 SHOWN = 30
+# Column that holds what the expression of the speaker finds.
+SAID_BY = "_said_by"
 # Keys that lead to no records.
 NOWHERE = ("",)
 
@@ -99,6 +101,17 @@ def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     if not name and (around := dialogue_object(sample)):
         return replace(recipe, id=Finder(f"{json.dumps(around)}.id"))
     return replace(recipe, id=Finder(json.dumps(name))) if name else recipe
+
+
+def with_finer_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe of rows with the id of the dialogues inside those that its own id tells, such as chats."""
+    columns = recipe.id.text.split(" || ") if recipe.id else []
+    own = next((name for name in columns if any(values.get(name) for values in sample)), None)
+    if recipe.turns or recipe.branch or recipe.lines or not own or not recipe.speaker:
+        return recipe
+    rows = [values | {SAID_BY: recipe.speaker(values)} for values in sample]
+    name = finer_id(rows, [name for name in columns_in(sample) if name != own], own, SAID_BY)
+    return replace(recipe, id=Finder(of_column(name))) if name else recipe
 
 
 def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:

@@ -281,6 +281,8 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
     speaker = options.speaker
     if not speaker and not answer:
         speaker = take(speaker_column(groups, left, text=text))
+        dialogue_id = options.dialogue_id or take(evidence.finer_id(sample, left, dialogue_id, speaker)) or dialogue_id
+        groups = evidence.groups_of(sample, dialogue_id)
         if not dialogue_id:
             dialogue_id, speaker = map(take, evidence.contacts(sample, left, speaker))
             groups = evidence.groups_of(sample, dialogue_id)
@@ -320,7 +322,8 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
     if receiver:
         notes += (f"each pair of {columns.speaker!r} and {receiver!r} is a dialogue; if not so, name it with --id",)
     elif columns.dialogue_id is None and not alone:
-        notes += (ONE_DIALOGUE,)
+        blocks = evidence.blocks(sample, left, columns.speaker, columns.text)
+        notes += (f"{ONE_DIALOGUE}; {blocks!r} may tell them apart" if blocks else ONE_DIALOGUE,)
     gaps = sorted({name for values in sample if (name := as_name(values.get(columns.speaker or ""))) in GAPS})
     if gaps:
         notes += (f"a speaker is called {gaps[0]!r}, which programs write for a gap; mend the file if it is one",)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import groupby, pairwise
 from typing import Any
 
 from conversations.guessing.exchanges import words_per_cell
-from conversations.guessing.names import NAMES, by_name, is_index, plain
+from conversations.guessing.names import DIALOGUE_WORDS, NAMES, by_name, is_index, plain
 from conversations.guessing.voices import is_flag, side_columns
 from conversations.values.cells import as_name, cell_text
 from conversations.values.times import has_date, seconds
@@ -15,6 +16,8 @@ from conversations.vocabulary import word_list, word_set
 
 Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
+CLOCK_IN = re.compile(r"\d{1,2}[:.h]\d{2}|\d{13}|\d{10}(?!\d)")
+DIALOGUE_ID = re.compile(rf"(?:{'|'.join(DIALOGUE_WORDS)})_(?:id|uuid|sid|guid|key|number)$")
 # Number of texts from which on a column with few different ones holds no texts.
 MANY = 20
 SHOWN = 100
@@ -29,6 +32,7 @@ CONTACTS = word_set("columns", "contacts")
 WAYS = word_set("speakers", "ways")
 DATED = word_set("columns", "dated")
 COUNTERS = word_set("columns", "counters")
+OTHER_TIMES = word_set("columns", "other_times")
 BOTS = word_list("columns", "bots")
 
 
@@ -88,6 +92,25 @@ def id_column(meaning: str, sample: Values, names: list[str], *, repeating: bool
     return repeated or (None if repeating else by_name(meaning, names, fits))
 
 
+def finer_id(sample: Values, names: list[str], dialogue_id: str | None, speaker: str | None) -> str | None:
+    """Return the column of dialogues inside those of an id, as of the chats of a session; None without one.
+
+    Its name is that of an id of dialogues, it changes inside the other id but never spans two of them, and in most of
+    its dialogues two people speak.
+    """
+    if not dialogue_id or not speaker:
+        return None
+    number = len({as_name(values.get(dialogue_id)) for values in sample})
+    finer = {}
+    for name in names:
+        groups = groups_of(sample, name) if DIALOGUE_ID.match(plain(name)) and mostly_filled(sample, name) else []
+        inside = not any(changes([group], dialogue_id) for group in groups)
+        several = sum(len(set(cells(group, speaker))) > 1 for group in groups)
+        if inside and len(groups) > number and several > 0.8 * len(groups):
+            finer[name] = len(groups)
+    return max(finer, key=finer.__getitem__, default=None)
+
+
 def rows_by(sample: Values, key: Callable[[dict[str, Any]], Any]) -> list[list[dict[str, Any]]]:
     """Return the rows with one key together."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -122,7 +145,40 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
     best = best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
     dates = (name for name in names if plain(name) in DATED and all(map(DATE.match, cells(sample, name))))
     counts = (name for name in names if plain(name) in COUNTERS and numbers(name) and orders(name) and counted(name))
-    return best or next(dates, None) or next(counts, None)
+    return best or next(dates, None) or next(counts, None) or _dated_column(groups, names)
+
+
+def _dated_column(groups: Sequence[Values], names: list[str]) -> str | None:
+    """Return a column of dates with clocks that changes inside dialogues, whatever its name is.
+
+    Of several, such as the time of an answer beside that of the turn, the one in whose order most turns stand counts.
+    """
+    sample = [values for group in groups for values in group]
+
+    def is_dated(name: str) -> bool:
+        texts = cells(sample[:SHOWN], name)
+        dated = all(CLOCK_IN.search(text) and has_date(text) for text in texts)
+        return bool(texts) and dated and mostly_filled(sample, name) and changes(groups, name)
+
+    def in_order(name: str) -> int:
+        times = [[seconds(text, day_first=False) or 0.0 for text in cells(group, name)] for group in groups]
+        signs = [(before < after) - (before > after) for group in times for before, after in pairwise(group)]
+        return abs(sum(signs))
+
+    other = (set(plain(name).split("_")) & OTHER_TIMES for name in names)
+    dated = [name for name, words in zip(names, other, strict=True) if not words and is_dated(name)]
+    return max(dated, key=in_order, default=None)
+
+
+def blocks(sample: Values, names: list[str], speaker: str | None, text: str | None) -> str | None:
+    """Return a column of numbers whose rows stand in blocks in which two people speak: it may be an id."""
+    for name in names:
+        ids = [next(same) for _, same in groupby(as_name(values.get(name)) for values in sample)]
+        numbered = all(re.search(r"\d", own) and not has_date(own) for own in ids)
+        several = sum(len(set(cells(group, speaker or ""))) > 1 for group in groups_of(sample, name))
+        if numbered and 1 < len(ids) == len(set(ids)) < 2 * several and name not in (speaker, text):
+            return name
+    return None
 
 
 def date_column(sample: Values, names: list[str]) -> str | None:

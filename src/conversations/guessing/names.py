@@ -27,12 +27,12 @@ ROLES = word_set("speakers", "roles")
 # English word by word of another language.
 ENGLISH = by_word("translations")
 # Words between the two parts of "ID de conversación" and "Nom de l'expéditeur".
-LINKS = {"de", "del", "des", "du", "da", "do", "di", "della", "van"}
+LINKS = {"de", "d", "del", "des", "du", "da", "do", "di", "della", "van"}
 FILLERS = {*LINKS, "la", "l", "el", "le", "dell", "den", "het", "y", "et", "e", "i", "en", "und", "der"}
-COMPOUND = re.compile(
-    r"^(gesprächs|gespraechs|unterhaltungs|konversations|nachrichten|ticket|chat|anruf|会話|会话|对话|對話|대화|メッセージ|消息)"
-    r"_?(id|nummer|text|zeit|datum|番号|内容|时间|日時)$"
-)
+# Parts of compounds that are English, too.
+ENGLISH_PARTS = {"id", "text", "ticket", "chat"}
+# Adjectives, which follow their noun in some languages: "Note interne".
+QUALIFYING = {"internal", "private", "public"}
 
 
 def columns_in(sample: Iterable[dict[str, Any]]) -> list[str]:
@@ -95,8 +95,7 @@ def in_english(name: str) -> str:
     """Return a plain column name with its known foreign words in English; an English name is unchanged."""
     if name in ENGLISH:
         return ENGLISH[name]
-    compound = COMPOUND.match(name)
-    words = [compound[1], compound[2]] if compound else name.split("_")
+    words = _parts(name) or name.split("_")
     translated = [ENGLISH.get(word, word) for word in words]
     if translated == words and not LINKS & set(words):
         return name
@@ -105,7 +104,14 @@ def in_english(name: str) -> str:
     at = next((at for at, word in enumerate(words) if word in LINKS and 0 < at < len(words) - 1), None)
     if at is not None:
         translated = [*translated[at + 1 :], *translated[:at]]
-    elif translated[0] in ("id", "number") and len(words) == 2 and translated != words:
+    elif len(words) == 2 and translated != words and (translated[0] in ("id", "number") or translated[1] in QUALIFYING):
         translated.reverse()
     kept = [word for word in translated if word not in FILLERS or translated == words]
     return "_".join(kept) or name
+
+
+def _parts(name: str) -> list[str]:
+    """Return the two words of a compound such as "Gesprächsnummer" and "会話番号"; [] if it is none."""
+    known = ENGLISH.keys() | ENGLISH_PARTS
+    parts = ([name[:at], name[at:]] for at in range(2, len(name) - 1))
+    return next((pair for pair in parts if known.issuperset(pair)), [])

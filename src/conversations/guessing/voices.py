@@ -23,6 +23,8 @@ FLAG = re.compile(
 )
 FLAGGED = re.compile(r"(?:is|from|by|sent|was)_|inbound$|outbound$|incoming$|outgoing$")
 BOOLEANS = {"true", "false", "0", "1", "yes", "no", "t", "f", "y", "n"}
+# Values that name nobody unless the column's name tells a side.
+TRUTHS = {"", "true", "false", "True", "False", "TRUE", "FALSE", "yes", "no"}
 ID = re.compile(r"(?:^|_)(?:id|sid|uuid|guid|key|user)$")
 NOTES = word_set("speakers", "notes")
 # Number of turns of a dialogue from which on speakers are expected to come back.
@@ -125,6 +127,10 @@ def speaker_column(groups: Sequence[Values], names: Sequence[str], *, text: str 
         best = next(roles, best)
     if best:
         return best
+    people = [name for name in named if weighed[name].filled > 0.9 and weighed[name].changing]
+    if people and sides and is_flag((full or sides)[0]):
+        # Of a room of many people only some come back: true and false name nobody.
+        return people[0]
     if sides:
         return (full or sides)[0]
     if turning := turn_takers(spoken, candidates):
@@ -146,7 +152,7 @@ def turn_takers(groups: Sequence[Values], names: Sequence[str]) -> list[str]:
             continue
         voice = voices(groups, name)
         different = {as_name(turn.get(name)) for group in groups for turn in group}
-        if words_per_cell(list(different)) > WORDY:
+        if words_per_cell(list(different)) > WORDY or different <= TRUTHS:
             continue
         rows = voice.filled * sum(map(len, groups))
         if voice.good and 1 < voice.values <= max(2, rows / 2) and voice.values < round(rows):
