@@ -40,13 +40,14 @@ def _by_rule(path: Path, recipe: Recipe) -> str:
     """Return the meaning of a field that decides only by certain values, or stands back behind another."""
     whole = recipe.turns is not None and EACH not in path
     rules = [finder for _, finder in recipe.not_speech if not whole or "_record" in finder.text]
-    if path[-1] in {
-        *(recipe.marks.columns if recipe.marks else ()),
-        *(w for rule in rules for w in names_in(rule.text)),
-    }:
+    marks = recipe.marks.columns if recipe.marks else ()
+    if path[-1] in {*marks, *(name for rule in rules for name in names_in(rule.text))}:
         return UNSAID
-    times = [recipe.date] if whole else [recipe.time, recipe.day, recipe.date]
-    return "order of turns" if path[-1] in {w for find in times if find for w in names_in(find.text)} else NOT_USED
+    tree = (recipe.branch.id, recipe.branch.parent, recipe.branch.last) if recipe.branch else ()
+    times = [recipe.date, *tree] if whole else [recipe.time, recipe.day, recipe.date, *tree]
+    return (
+        "order of turns" if path[-1] in {name for find in times if find for name in names_in(find.text)} else NOT_USED
+    )
 
 
 def unused(sample: Sequence[dict[str, Any]], recipe: Recipe) -> tuple[str, ...]:
