@@ -84,12 +84,12 @@ def _columns(description: Description) -> Iterator[str]:
         if not description.columns.labels:
             yield "  no label"
     if description.unused:
-        yield f"  not used: {_some(list(description.unused), 12)}"
+        yield f"  not used: {_some(list(dict.fromkeys(description.unused)), 12, width=80)}"
     yield from (f"  note: {printable(note, 300)}" for note in description.notes)
 
 
-def _some(names: list[str], most: int) -> str:
-    shown = ", ".join(printable(name, 40) for name in names[:most])
+def _some(names: list[str], most: int, *, width: int = 40) -> str:
+    shown = ", ".join(printable(name, width) for name in names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
