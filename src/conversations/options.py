@@ -58,7 +58,7 @@ class Options(NamedColumns):
     :param keep: Kinds of non-speech that count as speech (`KINDS`).
     :param blank_speaker: Speaker of the turns that name none.
     :param join: Seconds within which consecutive turns of one speaker are one turn; None joins none.
-    :param pause: Hours without a turn after which a new dialogue begins; None begins none.
+    :param pause: Hours without a turn after which a new dialogue begins; 0 begins none, None only in a chat of months.
     :param parts: True if a dialogue may go on in another file.
     :param header: True if the first row of a table names its columns; otherwise they are "1", "2", ...
     :raises CorpusError: if a kind is unknown.

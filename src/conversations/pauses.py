@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from conversations.dialogue import Origin, Turn
@@ -12,11 +14,13 @@ from conversations.result import ImportResult
 from conversations.values.times import ClockReading, first_date
 
 HOUR = 3600
-# A chat of so many turns and seconds is likely to hold several conversations.
-MANY_TURNS, MONTH = 1000, 30 * 24 * HOUR
+# A chat of so many turns and seconds is likely to hold several conversations, which begin after so many hours.
+MANY_TURNS, MONTH, NIGHT = 200, 30 * 24 * HOUR, 8
+# It is cut by itself into so many conversations at least, of so many turns on average: letters have fewer.
+CONVERSATIONS, TURNS_EACH = 10, 3
 ENDLESS = (
-    f"dialogues of {MANY_TURNS:,} turns and more last over a month: with --pause 8 a new one begins where nobody wrote "
-    "for 8 hours"
+    f"dialogues of {MANY_TURNS} turns and more last over a month: with --pause {NIGHT} a new one begins where nobody "
+    f"wrote for {NIGHT} hours"
 )
 UNTIMED = "--join and --pause change nothing where turns have no times"
 
@@ -52,6 +56,11 @@ def accept_rows(
     parts = parts_of(rows, options.pause, reading)
     if options.pause is None and _is_endless(rows, reading):
         result.notes[ENDLESS] = None
+        apart, cut = ImportResult(), replace(options, pause=NIGHT)
+        given = {"labels": labels, "date": date, "metadata": metadata}
+        accept_rows(name, rows, cut, reading, origin=origin, result=apart, **given)  # type: ignore[arg-type]
+        if CONVERSATIONS <= len(apart.dialogues) <= len(rows) / TURNS_EACH and not apart.quarantine:
+            result.cuts[origin, name] = apart.dialogues
     if (options.pause or options.join) is not None and not any(row.time for row in rows):
         result.notes[UNTIMED] = None
     days = Counter[str]()
@@ -70,9 +79,9 @@ def parts_of(rows: Sequence[Row], hours: float | None, reading: ClockReading) ->
     """Return the rows of each conversation of a chat.
 
     :param rows: Rows in their order; one without a time belongs to the row before it.
-    :param hours: Pause after which a new conversation begins; None begins none.
+    :param hours: Pause after which a new conversation begins; None or 0 begins none.
     """
-    if hours is None:
+    if not hours:
         return [rows]
     begins, last = [0], None
     for at, row in enumerate(rows):
@@ -81,6 +90,24 @@ def parts_of(rows: Sequence[Row], hours: float | None, reading: ClockReading) ->
             begins.append(at)
         last = last if moment is None else moment
     return [rows[first:end] for first, end in zip(begins, [*begins[1:], len(rows)], strict=True)]
+
+
+def cut_endless(result: ImportResult) -> str:
+    """Put their conversations in place of chats of months, if the export has hardly any other dialogue.
+
+    :return: Note that says so, which the result gets too; "" if nothing is cut.
+    """
+    parts = [result.cuts.get((item.origin, item.dialogue_id), [item]) for item in result.dialogues]
+    n_cut = sum(len(part) > 1 for part in parts)
+    if not n_cut or len(parts) - n_cut > max(1, n_cut // 4):
+        return ""
+    result.dialogues[:] = chain.from_iterable(parts)
+    del result.notes[ENDLESS]
+    n_made = sum(len(part) for part in parts if len(part) > 1)
+    chats, them = (f"{n_cut} chats of months are", "them") if n_cut > 1 else ("a chat of months is", "it")
+    note = f"{chats} cut at pauses of {NIGHT} hours into {n_made} dialogues; --pause 0 keeps {them} whole"
+    result.notes[note] = None
+    return note
 
 
 def turns_of(rows: Iterable[Row], join: float | None, reading: ClockReading) -> list[Turn]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +19,7 @@ from conversations.guessing.names import columns_in
 from conversations.kept import KeptReading
 from conversations.one_file import Description, FileReader
 from conversations.options import Options
+from conversations.pauses import NIGHT, cut_endless
 from conversations.result import ImportResult, Tally
 from conversations.rows import Groups, from_rows, merge
 from conversations.selection import require_used
@@ -39,6 +40,7 @@ class Export:
     :param result: Dialogues and quarantine.
     :param skipped: Files of a folder without a known ending.
     :param tally: Counts of dialogues that are in a file already and not in the result; None if they are in the result.
+    :param cut: Note that chats of months are cut though the user named no pause; "" if they are not.
     """
 
     source: Path
@@ -46,6 +48,7 @@ class Export:
     result: ImportResult = field(default_factory=ImportResult)
     skipped: list[Path] = field(default_factory=list)
     tally: Tally | None = None
+    cut: str = ""
 
     @property
     def descriptions(self) -> dict[Path, Description]:
@@ -72,6 +75,11 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
             export = _read(source, options, kept, unpacking)
         except CorpusError as error:
             raise CorpusError(unpacking.shown(str(error))) from error
+        if not options.parts and (note := cut_endless(export.result)):
+            export.cut = note
+            for reader in export.files.values():
+                # The next file of the corpus is cut in the same way, however short it is.
+                reader.kept_as = reader.kept_as and replace(reader.kept_as, options=replace(options, pause=NIGHT))
         export.files = {Path(unpacking.shown(str(path))): file for path, file in export.files.items()}
         export.skipped = [Path(unpacking.shown(str(path))) for path in export.skipped]
         export.result.relocate(unpacking.shown)
@@ -188,7 +196,10 @@ def read(source: str | Path, *, options: Options | None = None) -> list[Dialogue
     if options is None and holds_dialogues(path):
         dialogues = list(read_dialogues(path, quarantine=quarantine))
     else:
-        result = read_export(path, options or Options()).result
+        export = read_export(path, options or Options())
+        result = export.result
+        if export.cut:
+            warnings.warn(f"{path}: {export.cut.replace('--pause 0', 'Options(pause=0)')}.", stacklevel=2)
         quarantine_known_ids(result, Places(Path.cwd(), "", path, file=path))
         dialogues, quarantine = result.dialogues, result.quarantine
     if not dialogues:

@@ -83,6 +83,7 @@ class ImportResult:
     :param varying: Fields that differ between the turns of a dialogue and so are not kept, by number of dialogues.
     :param notes: Sentences for the summary.
     :param speakers: Names of all speakers, also of quarantined dialogues.
+    :param cuts: Conversations of each chat that lasts for months, by its origin and its id.
     """
 
     dialogues: list[Dialogue] = field(default_factory=list)
@@ -95,6 +96,7 @@ class ImportResult:
     varying: Counter[str] = field(default_factory=Counter)
     notes: dict[str, None] = field(default_factory=dict)
     speakers: dict[str, None] = field(default_factory=dict)
+    cuts: dict[tuple[Origin | None, str], list[Dialogue]] = field(default_factory=dict)
 
     def relocate(self, shown: Callable[[str], str]) -> None:
         """Rename the files in all origins, by a function from the old to the new name."""
@@ -116,6 +118,7 @@ class ImportResult:
         self.varying.update(more.varying)
         self.notes |= more.notes
         self.speakers |= more.speakers
+        self.cuts |= more.cuts
         self.dialogues += more.dialogues
         self.quarantine += more.quarantine
 

@@ -69,7 +69,7 @@ def _title(name: str) -> str:
 
 
 def _below(path: Path, source: Path) -> str:
-    return path.name if path == source else str(path.relative_to(source))
+    return str(path.relative_to(source)) if source in path.parents else path.name
 
 
 def _columns(description: Description) -> Iterator[str]:

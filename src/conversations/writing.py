@@ -11,6 +11,7 @@ from pathlib import Path
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues, write_dialogues, write_quarantine
 from conversations.errors import CorpusError
 from conversations.files import atomic_path, read_json, transcript_files, write_errors, write_json
+from conversations.formats.addresses import address_of, without_secrets
 from conversations.formats.formats import stem
 from conversations.result import ImportResult
 
@@ -39,6 +40,12 @@ class Places:
     def name(self) -> str:
         """Name of the export (or of `file`) without its endings, short enough for a file."""
         return stem(self.file or self.source).encode()[:LONGEST_NAME].decode(errors="ignore")
+
+    @property
+    def origin(self) -> str:
+        """Absolute path of the export, or its address."""
+        address = address_of(self.source)
+        return without_secrets(address) if address else str(self.source.resolve())
 
     @property
     def output(self) -> Path:
@@ -80,7 +87,7 @@ def foreign(places: Places) -> str:
     record = read_json(places.record)
     if not isinstance(record, dict) or _digest(places.output) not in record.get("sha256", ()):
         return "was changed after it was imported"
-    if record.get("source") != str(places.source.resolve()):
+    if record.get("source") != places.origin:
         return f"was imported from {record.get('source')}"
     if record.get("redacted") and not places.redacted:
         return "was imported with --redact, and this import would put unmasked data in its place"
@@ -153,7 +160,7 @@ def write_import(result: ImportResult, places: Places) -> Path | None:
         # Written before the new output is in place, with the digests of the new and the old output: an import killed
         # between the two steps still recognises its file.
         record = {
-            "source": str(places.source.resolve()),
+            "source": places.origin,
             "redacted": places.redacted,
             "sha256": [_digest(temporary), *own],
         }

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from conversations.errors import CorpusError
+from conversations.formats.addresses import address_of, fetched, without_secrets
 from conversations.formats.archives import DAMAGE, MIB, Member, open_tar, place_within, require_bounds, zip_members
 from conversations.formats.encodings import open_bytes
 from conversations.formats.formats import CONTAINERS, ENDINGS, ending
@@ -31,7 +32,7 @@ WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
 class Unpacking:
-    """Unpacks containers into a temporary folder.
+    """Unpacks containers into a temporary folder, and fetches what has an address.
 
     :param folder: Temporary folder.
     :param table: Sheet of a workbook, or table of a database, to read; None reads all sheets, and the only table.
@@ -49,20 +50,29 @@ class Unpacking:
         return text
 
     def open(self, path: Path) -> Path:
-        """Return the folder with the content of a container; any other path unchanged.
+        """Return the folder with the content of a container, or of an address; any other path unchanged.
 
-        :raises CorpusError: if the container is damaged, too large, or holds nothing to read.
+        :raises CorpusError: if the container is damaged, too large, or holds nothing to read, or cannot be fetched.
         """
+        if address := address_of(path):
+            self._shown[str(path)] = without_secrets(address)
+            local = fetched(address, self._new_folder())
+            self._shown[str(local)] = without_secrets(address)
+            path = local
         unpack = None if path.is_dir() else _unpacker(path)
         if unpack is None:
             if self._table and not path.is_dir():
                 raise CorpusError(f"{path} has no tables (--table); expected a workbook or a database. Leave it out.")
             return path
+        folder = self._new_folder()
+        self._shown[str(folder)] = self.shown(str(path))
+        unpack(path, folder, self._table)
+        return folder
+
+    def _new_folder(self) -> Path:
         # No name of a folder begins with that of another one.
         folder = self._folder / f"{len(self._shown):06}"
         folder.mkdir()
-        self._shown[str(folder)] = self.shown(str(path))
-        unpack(path, folder, self._table)
         return folder
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from conversations.dialogue import read_dialogues, write_quarantine
 from conversations.files import read_json, write_json
+from conversations.formats.addresses import address_of, without_secrets
 from conversations.formats.formats import stem
 from conversations.in_pieces import SEED, Content, Given, read_in_pieces
 from conversations.options import Options
@@ -91,7 +92,8 @@ def look_into(
             f"{folder} exists and was not made by `dial2vec look`, which would replace what is in it; expected a new "
             "folder. Name one: --output FOLDER."
         )
-    if not source.exists():
+    address = address_of(source)
+    if not address and not source.exists():
         raise CorpusError(f"{source} does not exist; expected a file or folder of conversations. Check the path.")
     if source.resolve() in folder.resolve().parents:
         raise CorpusError(
@@ -99,11 +101,12 @@ def look_into(
             "Name one: --output FOLDER."
         )
     record = folder / OWN / "record.json"
-    state: dict[str, Any] = {"source": str(source), "state": _state(source, reading)}
+    named = without_secrets(address) if address else str(source)
+    state: dict[str, Any] = {"source": named, "state": _state(source, reading)}
     with folder_lock(folder / OWN, "looks into"):
         take_over(folder)
         with suppress(ArtifactError):
-            if read_json(record) == state | {"done": True}:
+            if not address and read_json(record) == state | {"done": True}:
                 say(f"{source} is unchanged since {folder} was made from it")
                 return CollectionFolder(folder)
         transcripts = _dialogues(folder / OWN, source, reading, say)
@@ -172,7 +175,7 @@ def _draw(folder: Path) -> None:
 def _state(source: Path, reading: LookReading) -> list[str]:
     """Return texts that change if the export, its reading or this library changes."""
     files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
-    sizes = ((path, path.stat()) for path in files)
+    sizes = ((path, path.stat()) for path in files if path.exists())
     return [version("dial2vec"), repr(reading), *(f"{path} {at.st_size} {at.st_mtime_ns}" for path, at in sizes)]
 
 
