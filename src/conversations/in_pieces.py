@@ -20,7 +20,7 @@ from conversations.one_file import FileReader
 from conversations.options import Options
 from conversations.reading import Export
 from conversations.redaction import join_and_mask
-from conversations.result import ImportResult, Tally
+from conversations.result import SEED, ImportResult, Tally
 from conversations.rows import from_rows
 from conversations.values.times import ClockReading
 
@@ -28,8 +28,6 @@ from conversations.values.times import ClockReading
 LARGE, PIECE, SMALL_PIECE = 32_000_000, 8_000_000, 250_000
 # Lines by which the columns are found; two dialogues are drawn for each one of a sample, because pieces differ.
 HEAD_LINES, SPARE = 4_000, 2
-# Decides which dialogues a sample has.
-SEED = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,8 @@ def read(source: str | Path, *, options: Options | None = None) -> list[Dialogue
 
 def holds_dialogues(path: Path) -> bool:
     """Return whether a path is a JSON Lines file whose first line is a dialogue."""
-    if path.is_dir() or not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
+    # JSON may be a single line of hundreds of megabytes.
+    if not path.is_file() or path.suffix.lower() == ".json":
         return False
     try:
         next(read_dialogues(path))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from random import Random
 
 from conversations.dialogue import (
     MAX_KEY,
@@ -25,6 +26,8 @@ NOT_HELD = (
     f"metadata that a dialogue cannot hold are left out: keys beyond the first {MAX_KEYS}, names over {MAX_KEY} "
     "characters, integers over 64 bits"
 )
+# Decides which dialogues a sample has.
+SEED = 1
 # Kind of a turn whose speaker is blank.
 NAMELESS = "no speaker"
 
@@ -121,6 +124,13 @@ class ImportResult:
         self.cuts |= more.cuts
         self.dialogues += more.dialogues
         self.quarantine += more.quarantine
+
+    def draw(self, sample: int | None) -> None:
+        """Keep so many dialogues, drawn at random, the same ones each time; None keeps all."""
+        if sample is not None and sample < len(self.dialogues):
+            drawn = sorted(Random(SEED).sample(range(len(self.dialogues)), sample))
+            self.notes[f"{sample:,} of {len(self.dialogues):,} dialogues were drawn at random"] = None
+            self.dialogues[:] = [self.dialogues[at] for at in drawn]
 
     def join_parts(self) -> None:
         """Join dialogues with the same id, in the order of their files."""

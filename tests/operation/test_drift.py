@@ -267,7 +267,7 @@ def test_too_few_dialogues_end_with_status_0_and_no_verdict(run, tmp_path):
     [
         (["none.jsonl"], "none.jsonl does not exist"),
         (["same.jsonl", "--corpus", "chats"], "the corpus 'chats' has no splits yet"),
-        (["broken.jsonl"], "nothing in broken.jsonl can be used"),
+        (["broken.jsonl"], "broken.jsonl has no row or record that can be read"),
         (["same.jsonl", "--model", "./none"], "is not a folder with a model"),
     ],
 )

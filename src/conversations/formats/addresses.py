@@ -27,7 +27,7 @@ def address_of(source: Path) -> str | None:
     text = source.as_posix()
     if not ADDRESS.match(text) or source.exists():
         return None
-    return SLASHES.sub(r"\1:///" if text.startswith("file:") else r"\1://", text)
+    return SLASHES.sub(r"\1://", text).replace("file://", "file:///")
 
 
 def without_secrets(address: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dial2vec.cli.group import Renamed, examples
-from dial2vec.cli.options import UNTRAINED, WHERE, model_option, or_small
+from dial2vec.cli.options import KINDS, UNTRAINED, WHERE, model_option, or_small
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -89,23 +89,27 @@ def show(
     click.echo("The file holds the dialogues themselves: give it only to people who may read them.")
 
 
-@click.command(epilog=examples("dial2vec explain one.json --model models:/dial2vec-calls@champion --output page.html"))
-@click.argument("transcript", type=click.Path(path_type=Path))
-@model_option(default=UNTRAINED, show_default=True)
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="The .html file to write.")
+@click.command(epilog=examples("dial2vec explain calls c-17", "dial2vec explain calls.csv c-17 --output page.html"))
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("dialogue_id", metavar="[ID]", required=False)
+@model_option(f"{KINDS} Default: the collection's own, for an export {UNTRAINED}.")
+@click.option("--output", type=click.Path(path_type=Path), help="The .html file to write; default: ID.html.")
 @click.option("--png", type=click.Path(path_type=Path), help="The .png file of the matrix, if wanted.")
-@click.option("--id", "dialogue_id", help="Id of the dialogue, if TRANSCRIPT holds several.")
-def explain(transcript: Path, model: str, output: Path, png: Path | None, dialogue_id: str | None) -> None:
+@click.option("--id", "named", help="The same as ID.")
+def explain(
+    source: Path, dialogue_id: str | None, model: str | None, output: Path | None, png: Path | None, named: str | None
+) -> None:
     """Show which turns of a dialogue made its vector.
 
-    The page also shows how its two sides match. TRANSCRIPT is a .json file with one dialogue, or JSON Lines.
+    The page also shows how its two sides match. SOURCE is a collection, or any export that `look` takes; ID says which
+    of its dialogues, if it has several.
     """
     for path, suffix in ((output, ".html"), (png, ".png")):
         if path is not None and path.suffix.lower() != suffix:
             raise Dial2vecError(f"{path} does not end in {suffix}; expected a {suffix} file. Rename it.")
     from dial2vec.collection.explanation.explanation_page import explain_file
 
-    explain_file(transcript, dialogue_id=dialogue_id, model=model, output=output, png=png, say=click.echo)
+    explain_file(source, dialogue_id=dialogue_id or named, model=model, output=output, png=png, say=click.echo)
 
 
 @click.command(epilog=examples("dial2vec report calls --pdf", "dial2vec report calls --before 2026-05-01"))

@@ -73,6 +73,7 @@ def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option("--encoding", help="Encoding of the text, such as utf-8, cp1252 or utf-16.")
 @click.option("--header/--no-header", default=True, help="Without a header row, columns are named 1, 2, ...")
 @click.option("--merge-turns/--keep-turns", default=False, help="Join consecutive turns of one speaker; default: keep.")
+@click.option("--sample", metavar="N", type=click.IntRange(min=1), help="Import N dialogues, drawn at random.")
 @click.option("--redact", is_flag=True, help="Mask e-mail addresses, phone and card numbers and speakers' names.")
 @click.option("--redact-name", "names", metavar="NAME", multiple=True, help="Mask this name too; may be repeated.")
 @click.option(
@@ -89,6 +90,7 @@ def import_(
     sources: tuple[Path, ...],
     name: str | None,
     output: Path | None,
+    sample: int | None,
     explain: bool,
     save_recipe: Path | None,
     dry_run: bool,
@@ -114,6 +116,7 @@ def import_(
         options=options_of(reading),
         masks=masks_of(reading),
         merge_turns=reading["merge_turns"],
+        sample=sample,
         explain=explain,
         recipe=save_recipe,
         dry_run=dry_run,

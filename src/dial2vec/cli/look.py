@@ -16,8 +16,19 @@ from dial2vec.encoder.names import GENERAL, untrained
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
 
-# Options of `import` that say where to write.
-WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain", "save_recipe", "new_reading")
+# Options of `import` that say where to write, or that are its own here.
+WRITING = {
+    "sources",
+    "name",
+    "output",
+    "sample",
+    "dry_run",
+    "replace",
+    "known",
+    "explain",
+    "save_recipe",
+    "new_reading",
+}
 
 
 @click.command(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.names import resolve, untrained
-from dial2vec.errors import Dial2vecError
+from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
 
 if TYPE_CHECKING:
@@ -69,6 +71,39 @@ def _only_corpus(option: str) -> str:
             f"({', '.join(corpora)}). Give the address of one: {option} models:/dial2vec-{corpora[0]}-small@champion."
         )
     return corpora[0]
+
+
+@contextmanager
+def transcripts_of(source: Path) -> Iterator[Path]:
+    """Yield JSON Lines of dialogues: the source, or for any other export a temporary file that its import writes.
+
+    :raises CorpusError: if nothing can be read, or no dialogue can be used.
+    """
+    from conversations.formats.formats import stem
+    from conversations.options import Options
+    from conversations.reading import holds_dialogues, read_export
+    from conversations.summary import usable_dialogues
+    from conversations.writing import Places, quarantine_known_ids, write_import
+    from dial2vec.collection.embedding.shards import files_of, passed_over
+
+    if any(map(holds_dialogues, files_of(source))):
+        if others := passed_over(source):
+            skipped = f"{len(others)} files are not JSON Lines and were skipped, such as {others[0]}"
+            click.echo(f"{skipped}; `dial2vec import` converts exports", err=True)
+        yield source
+        return
+    with TemporaryDirectory(prefix="dial2vec-import-") as folder:
+        try:
+            result = read_export(source, Options()).result
+        except CorpusError as error:
+            advice = " `dial2vec import` takes these options, and writes JSON Lines." if "--" in str(error) else ""
+            raise CorpusError(f"{error}{advice}") from error
+        places = Places(Path.cwd(), "", source, file=Path(folder) / f"{stem(source)}.jsonl")
+        quarantine_known_ids(result, places)
+        write_import(result, places)
+        first = f", the first because {result.quarantine[0].reason}" if result.quarantine else ""
+        click.echo(f"{source}: {usable_dialogues(result)}{first}; `dial2vec import` shows how it is read", err=True)
+        yield places.output
 
 
 WHERE = click.option(

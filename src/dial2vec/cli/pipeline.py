@@ -14,7 +14,7 @@ import click
 
 from conversations.files import read_json
 from dial2vec.cli.group import examples
-from dial2vec.cli.options import UNTRAINED, model_option, worker_options
+from dial2vec.cli.options import UNTRAINED, model_option, transcripts_of, worker_options
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 
@@ -93,9 +93,9 @@ def results(as_json: bool) -> None:
 
 
 @click.command(
-    epilog=examples("dial2vec embed new.jsonl --model models:/dial2vec-calls@champion --output vectors.parquet")
+    epilog=examples("dial2vec embed new.csv --model models:/dial2vec-calls@champion --output vectors.parquet")
 )
-@click.argument("transcripts", type=click.Path(path_type=Path))
+@click.argument("source", type=click.Path(path_type=Path))
 @model_option(default=UNTRAINED, show_default=True)
 @click.option(
     "--output",
@@ -105,28 +105,22 @@ def results(as_json: bool) -> None:
 )
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
 @worker_options
-def embed(transcripts: Path, model: str, output: Path, batch_size: int, workers: RayWorkers | None) -> None:
+def embed(source: Path, model: str, output: Path, batch_size: int, workers: RayWorkers | None) -> None:
     """Write one vector per dialogue to Parquet.
 
-    The columns are dialogue_id and embedding. TRANSCRIPTS is a JSON Lines file, or a folder of them. A stopped run
-    continues if it is started again.
+    The columns are dialogue_id and embedding. SOURCE is any export that `look` takes, or JSON Lines of dialogues. A
+    stopped run continues if it is started again.
     """
     if output.suffix != ".parquet" and (output.suffix or output.is_file()):
         raise Dial2vecError(f"{output} does not end in .parquet; expected a Parquet file. Rename it.")
     if output.is_dir() and not all(VECTORS_PART.fullmatch(path.name) for path in output.iterdir()):
         raise Dial2vecError(f"{output} holds files that `embed` did not write and would replace. Name another folder.")
-    from dial2vec.collection.embedding.shards import look_at, passed_over
+    with transcripts_of(source) as transcripts:
+        from dial2vec.collection.embedding.embed import embed_file, here
+        from dial2vec.encoder.loading import load_encoder
 
-    # Before the model is loaded, which takes seconds.
-    look_at(transcripts)
-    if others := passed_over(transcripts):
-        skipped = f"{len(others)} files are not JSON Lines and were skipped, such as {others[0]}"
-        click.echo(f"{skipped}; `dial2vec import` converts exports", err=True)
-    from dial2vec.collection.embedding.embed import embed_file, here
-    from dial2vec.encoder.loading import load_encoder
-
-    encoder = load_encoder(model)
-    done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=workers or here)
+        encoder = load_encoder(model)
+        done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=workers or here)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
     if model == UNTRAINED:
         click.echo(f"They come from {UNTRAINED}, which was not trained on these dialogues; --model names another")
@@ -137,17 +131,17 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int, workers:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
 
 
-@click.command(epilog=examples("dial2vec drift new.jsonl --corpus calls"))
-@click.argument("transcripts", type=click.Path(path_type=Path))
+@click.command(epilog=examples("dial2vec drift new.csv --corpus calls"))
+@click.argument("source", type=click.Path(path_type=Path))
 # First, because --model small is the small model of this corpus.
 @click.option("--corpus", is_eager=True, help="Corpus to compare with; default: the only one of params.yaml.")
 @model_option("Encoder of both sides, such as small; default: the base encoder.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: bool) -> None:
+def drift(source: Path, corpus: str | None, model: str | None, as_json: bool) -> None:
     """Test whether new dialogues differ from the training data.
 
-    TRANSCRIPTS is a JSON Lines file, or a folder of them. Exit status: 0 without drift or with too few dialogues to
-    judge, 3 on drift, 1 on an error.
+    SOURCE is any export that `look` takes, or JSON Lines of dialogues. Exit status: 0 without drift or with too few
+    dialogues to judge, 3 on drift, 1 on an error.
     """
     from conversations.dialogue import Quarantined
     from dial2vec.params import load_operation, load_settings
@@ -161,10 +155,13 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
 
     name, quarantine = corpus or settings.corpora[0], list[Quarantined]()
     options = load_operation(root / "operation.yaml").drift
-    done = compare_files(
-        root, name, transcripts, model=model, settings=settings, options=options, quarantine=quarantine
-    )
-    click.echo(json.dumps(done.to_dict(), ensure_ascii=False, indent=2) if as_json else comparison_text(done, name))
+    with transcripts_of(source) as transcripts:
+        done = compare_files(
+            root, name, transcripts, model=model, settings=settings, options=options, quarantine=quarantine
+        )
+    text = json.dumps(done.to_dict(), ensure_ascii=False, indent=2) if as_json else comparison_text(done, name)
+    # Lines of a temporary file are the dialogues of the export in their order.
+    click.echo(text if transcripts == source else text.replace(f"{transcripts}:", f"{source}, dialogue "))
     if quarantine:
         click.echo(f"{len(quarantine)} records could not be used, such as {quarantine[0]}", err=True)
     if done.alarm:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dial2vec.cli.group import examples
-from dial2vec.cli.options import NO_ADAPT, UNTRAINED, filter_options, model_option, worker_options
+from dial2vec.cli.options import NO_ADAPT, UNTRAINED, filter_options, model_option, transcripts_of, worker_options
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ DIALOGUE_FILES, WORD = (".json", ".jsonl", ".gz"), re.compile(r"\S{1,200}")
 
 
 @click.command(epilog=examples("dial2vec index data/calls --model models:/dial2vec-calls@champion --output calls"))
-@click.argument("transcripts", type=click.Path(path_type=Path))
+@click.argument("source", type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the collection.")
 @model_option("Encoder, such as small; default: the collection's own, for a new collection all-MiniLM-L6-v2.")
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
@@ -38,7 +38,7 @@ DIALOGUE_FILES, WORD = (".json", ".jsonl", ".gz"), re.compile(r"\S{1,200}")
 @NO_ADAPT
 @worker_options
 def index(
-    transcripts: Path,
+    source: Path,
     output: Path,
     model: str | None,
     batch_size: int,
@@ -48,21 +48,19 @@ def index(
 ) -> None:
     """Make a collection to search, cluster and explore, or add to one.
 
-    TRANSCRIPTS is a JSON Lines file, or a folder of them. Dialogues already in the collection are skipped. A stopped
-    run continues if it is started again.
+    SOURCE is any export that `look` takes, or JSON Lines of dialogues. Dialogues already in the collection are
+    skipped. A stopped run continues if it is started again.
     """
+    from conversations.progress import waiting
     from dial2vec.collection.adding import add
     from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
-    from dial2vec.collection.embedding.shards import look_at
-
-    look_at(transcripts)
-    from conversations.progress import waiting
     from dial2vec.encoder.loading import load_encoder
 
     own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
-    with waiting("loading the encoder"):
-        encoder = load_encoder(model or own)
-    done = add(output, transcripts, encoder=encoder, batch_size=batch_size, adapted=not no_adapt, workers=workers)
+    with transcripts_of(source) as transcripts:
+        with waiting("loading the encoder"):
+            encoder = load_encoder(model or own)
+        done = add(output, transcripts, encoder=encoder, batch_size=batch_size, adapted=not no_adapt, workers=workers)
     collection = CollectionFolder(output)
     dates = collection.rows["date"]
     click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.existing} already there")

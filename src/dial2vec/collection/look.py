@@ -16,7 +16,7 @@ from conversations.dialogue import read_dialogues, write_quarantine
 from conversations.files import read_json, write_json
 from conversations.formats.addresses import address_of, without_secrets
 from conversations.formats.formats import stem
-from conversations.in_pieces import SEED, Content, Given, read_in_pieces
+from conversations.in_pieces import Content, Given, read_in_pieces
 from conversations.options import Options
 from conversations.progress import bar_to, counted, waiting
 from conversations.reading import Export, holds_dialogues, read_export
@@ -29,7 +29,7 @@ from dial2vec.collection.clustering.clustering import cluster, clustering_steps
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.notes import notes_file
-from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, sampled
+from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.data.languages import start_advice
@@ -212,9 +212,7 @@ def _at_once(source: Path, places: Places, reading: LookReading, say: Callable[[
     export = read_export(source, reading.options)
     redactor = join_and_mask(export.result, reading.masks, name=places.name, merge_turns=reading.merge_turns)
     quarantine_known_ids(export.result, places)
-    if reading.sample is not None:
-        drawn = sampled(len(export.result.dialogues), reading.sample, SEED)
-        export.result.dialogues[:] = [export.result.dialogues[row] for row in drawn]
+    export.result.draw(reading.sample)
     say(f"{import_summary(export, redactor)}\n")
     write_import(export.result, places)
     if export.result.quarantine:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import warnings
 from pathlib import Path
 
-from conversations.dialogue import Dialogue, Origin, RecordError, dialogue_from_record, read_dialogues
-from conversations.files import reading_errors
+from conversations.dialogue import Dialogue
+from conversations.reading import read
 from dial2vec.errors import CorpusError, did_you_mean
 
 # Number of ids that an error lists.
@@ -14,14 +14,15 @@ N_IDS = 5
 
 
 def find_dialogue(path: Path, dialogue_id: str | None, *, way: str) -> Dialogue:
-    """Return the dialogue of a JSON file with one object, or the dialogue with an id from a JSON Lines file.
+    """Return the only dialogue of an export, or the one with an id.
 
     :param dialogue_id: Id, or None if the file has one dialogue only.
     :param way: Option that names a dialogue, with {} for the id, such as "--id {}".
     :raises CorpusError: if there is no such dialogue, or if there are several and no id is given.
     """
-    whole = _object(path)
-    dialogues = [whole] if whole else list(read_dialogues(path))
+    with warnings.catch_warnings(action="ignore"):
+        # Others may be unusable.
+        dialogues = read(path)
     if dialogue_id is None and len(dialogues) == 1:
         return dialogues[0]
     ids = [dialogue.dialogue_id for dialogue in dialogues]
@@ -36,18 +37,3 @@ def find_dialogue(path: Path, dialogue_id: str | None, *, way: str) -> Dialogue:
             f"{path} has no dialogue {dialogue_id!r}, only {some}.{hint} Name one of these: {way.format(ids[0])}."
         )
     return dialogues[ids.index(dialogue_id)]
-
-
-def _object(path: Path) -> Dialogue | None:
-    """Return the dialogue of a `.json` file with one object, else None."""
-    if path.suffix.lower() != ".json":
-        return None
-    with reading_errors(path):
-        text = path.read_text(encoding="utf-8-sig")
-    try:
-        return dialogue_from_record(json.loads(text), origin=Origin(str(path), 0))
-    except json.JSONDecodeError:
-        return None
-    except RecordError as error:
-        shape = '{"dialogue_id": "...", "turns": [{"speaker": "...", "text": "..."}]}'
-        raise CorpusError(f"{path}: {error}. Expected one dialogue: {shape}. Mend the file.") from error

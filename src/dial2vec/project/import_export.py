@@ -36,6 +36,7 @@ class ImportSettings:
     :param options: Options for reading.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
+    :param sample: Number of dialogues to draw at random; None takes all.
     :param texts: False shows no text, name or reason of an export, for a log that others may read.
     :param explain: True to show which field became what.
     :param recipe: File to write what was understood to, as a recipe; None writes none.
@@ -46,6 +47,7 @@ class ImportSettings:
     options: Options = field(default_factory=Options)
     masks: Masks | None = None
     merge_turns: bool = False
+    sample: int | None = None
     texts: bool = True
     explain: bool = False
     recipe: Path | None = None
@@ -86,6 +88,7 @@ def import_export(
     redactor = join_and_mask(export.result, settings.masks, name=places.name, merge_turns=merge_turns)
     if settings.dry_run:
         quarantine_known_ids(export.result, places)
+        export.result.draw(settings.sample)
         present(export, redactor, settings, say)
         say("Dry run: nothing is written.")
         return export.result
@@ -93,6 +96,7 @@ def import_export(
         restore_data(root)
         require_own(places, replace=settings.replace)
         quarantine_known_ids(export.result, places)
+        export.result.draw(settings.sample)
         present(export, redactor, settings, say)
         replaced = write_import(export.result, places)
         now = [dataclasses.replace(reading, merge_turns=merge_turns) for reading in export.readings]

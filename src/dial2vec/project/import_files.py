@@ -42,6 +42,7 @@ def import_files(
     places = Places(Path.cwd(), "", export.source, redacted=settings.masks is not None, file=output)
     redactor = join_and_mask(export.result, settings.masks, name=places.name, merge_turns=settings.merge_turns)
     quarantine_known_ids(export.result, places)
+    export.result.draw(settings.sample)
     present(export, redactor, settings, say)
     if settings.dry_run:
         say("Dry run: nothing is written.")

@@ -87,17 +87,6 @@ def test_what_cannot_be_read_is_said_in_a_sentence(tmp_path):
         look_at(tmp_path)
 
 
-def test_an_export_of_another_kind_is_named_with_the_command_that_reads_it(tmp_path):
-    (tmp_path / "calls.csv").write_text("id,text\n1,hello\n")
-    with pytest.raises(
-        CorpusError, match=r"calls\.csv is no JSON Lines file of dialogues\. `dial2vec import .*csv --out"
-    ):
-        look_at(tmp_path / "calls.csv")
-    # Dialogues by any other name are dialogues.
-    (tmp_path / "calls.txt").write_text("\ufeff" + line("a"), encoding="utf-8")
-    look_at(tmp_path / "calls.txt")
-
-
 def test_a_line_that_is_not_utf8_is_set_aside_with_its_number(tmp_path):
     path = tmp_path / "latin.jsonl"
     latin = line("b", "cafe").encode().replace(b"cafe", b"caf\xe9")

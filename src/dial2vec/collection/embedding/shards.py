@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,9 +18,6 @@ from dial2vec.errors import CorpusError
 
 SIZE = 2048
 ENDINGS = (".jsonl", ".jsonl.gz")
-# Endings of exports. Their first bytes tell whether such a file holds dialogues all the same.
-EXPORTS = (".csv", ".tsv", ".txt", ".md", ".json", ".vtt", ".srt", ".xlsx", ".docx", ".parquet", ".zip")
-BEGINNING = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +44,20 @@ def files_of(source: Path) -> list[Path]:
     """Return the files of a corpus, sorted: the source itself, or every `.jsonl` and `.jsonl.gz` in a folder.
 
     Hidden files and files written by embedding (`.parts`, `.quarantine.jsonl`) do not count.
-
-    :raises CorpusError: if a folder has no such file.
     """
     if not source.is_dir():
         return [source]
-    paths = [path for path in _inside(source) if path.name.lower().endswith(ENDINGS)]
-    if not paths:
-        raise CorpusError(f"{source} holds no .jsonl or .jsonl.gz file. `dial2vec import` makes one from an export.")
-    return paths
+    return [path for path in _inside(source) if path.name.lower().endswith(ENDINGS)]
 
 
 def look_at(source: Path) -> None:
     """Read the beginning of every file, to fail early.
 
-    :raises CorpusError: if a file cannot be read, or is an export of another kind by its ending and its beginning.
+    :raises CorpusError: if a file cannot be read.
     """
     for path in files_of(source):
-        is_export = path.suffix.lower() in EXPORTS
         with reading_errors(path), _opened(path) as handle:
-            beginning = handle.read(BEGINNING if is_export else 1).removeprefix(BOM_UTF8).lstrip()
-        if is_export and not beginning.startswith(b"{"):
-            raise CorpusError(
-                f"{path} is no JSON Lines file of dialogues. `dial2vec import {path} --output dialogues.jsonl` makes "
-                "one of an export."
-            )
+            handle.read(1)
 
 
 def passed_over(source: Path) -> list[Path]:
@@ -120,7 +105,10 @@ def shards_of(source: Path, *, size: int = SIZE) -> tuple[list[Shard], str]:
         # Lines that move from one file to the next change the hash.
         digest.update(f"{path.name} {line}\n".encode())
     if not shards:
-        raise CorpusError(f"{source} is empty; expected JSON Lines, one dialogue per line. Export it again.")
+        raise CorpusError(
+            f"{source} is empty or holds no .jsonl file; expected JSON Lines, one dialogue per line. `dial2vec import` "
+            "makes such a file from an export."
+        )
     return shards, digest.hexdigest()
 
 

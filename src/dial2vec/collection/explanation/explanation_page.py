@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 
 from conversations.files import atomic_path
 from conversations.words import number
+from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.collection.explanation.explanation import Explanation, Matching, explain
 from dial2vec.data.one_dialogue import find_dialogue
 from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.names import untrained
+from dial2vec.errors import CorpusError
 from dial2vec.html import templates
 
 # Number of turns listed above the dialogue, and characters of each in that list.
@@ -222,17 +226,29 @@ def explain_file(
     path: Path,
     *,
     dialogue_id: str | None,
-    model: str,
-    output: Path,
+    model: str | None,
+    output: Path | None,
     png: Path | None,
     say: Callable[[str], object],
 ) -> None:
     """Write the page of a dialogue, and its matrix as a picture if `png` is given.
 
-    :param dialogue_id: id of the dialogue; None if the file has only one.
+    :param path: collection, or any export.
+    :param dialogue_id: id of the dialogue; None if there is only one.
+    :param model: name of the encoder; None takes the collection's own, and for an export the one to begin with.
+    :param output: file to write; None names it by the dialogue.
     :param say: called with each line of output.
     """
-    dialogue = find_dialogue(path, dialogue_id, way="--id {}")
+    if (path / MANIFEST).is_file():
+        collection, model = CollectionFolder(path), model or str(path / "model")
+        if dialogue_id is None:
+            raise CorpusError(
+                f"{path} is a collection of {len(collection)} dialogues; expected the id of one. Name it behind {path}."
+            )
+        [dialogue] = collection.dialogues([collection.row(dialogue_id)])
+    else:
+        dialogue, model = find_dialogue(path, dialogue_id, way="--id {}"), model or untrained()
+    output = output or Path(re.sub(r"[^\w.-]+", "-", f"{dialogue.dialogue_id}.html"))
     explanation = explain(load_encoder(model), dialogue)
     with atomic_path(output) as temporary:
         temporary.write_text(render_explanation(explanation, model=model), encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from conversations.dialogue import Dialogue, Quarantined, read_dialogues
-from dial2vec.collection.embedding.shards import ShardReader, look_at, shards_of
+from dial2vec.collection.embedding.shards import ShardReader, shards_of
 from dial2vec.config import Drift, Settings
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.protocol import Encoder
@@ -38,8 +38,6 @@ def compare_files(
     """
     train = Artifacts(root, corpus).split("train")
     require_split(corpus, train)
-    # Report a wrong path before the model is loaded.
-    look_at(transcripts)
     encoder = _start(settings) if model is None else load_encoder(model)
     reference, new = read_dialogues(train, may_be_empty=True), _read(transcripts, quarantine)
     comparison = compare(reference, new, encoder=encoder, options=options, seed=settings.seed)
