@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -60,7 +60,6 @@ from conversations.guessing.plausibility import require_one_meaning
 from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping
 from conversations.kept import KeptReading, fitting
 from conversations.options import Options
-from conversations.progress import counted
 from conversations.result import AMBIGUOUS, ImportResult
 from conversations.rows import Groups, group_rows
 from conversations.selection import Selection
@@ -110,6 +109,7 @@ class FileReader:
     :param result: Dialogues of records and transcripts, and counts.
     :param groups: Rows by dialogue, which may go on in other files.
     :param recognised: Recipes of earlier files of the folder.
+    :param seen: Function that is called with 1 for each row.
     :param recipe: Recipe that was used; None if the columns were guessed.
     :param first: First records.
     :param draft: Keys of the recipe that was drafted from guessed columns.
@@ -124,6 +124,7 @@ class FileReader:
     result: ImportResult = field(default_factory=ImportResult)
     groups: Groups = field(default_factory=dict)
     recognised: Recognised = field(default_factory=Recognised)
+    seen: Callable[[int], object] = bool
     recipe: Recipe | None = None
     first: list[dict[str, Any]] = field(default_factory=list)
     draft: dict[str, Any] = field(default_factory=dict)
@@ -268,7 +269,7 @@ class FileReader:
                 "Export it again, or correct --format, --encoding or --delimiter."
             )
         self.first = usable[:EXPLAINED]
-        every: Iterable[Record] = counted(chain(sample, rest), "rows")
+        every: Iterable[Record] = map(self._counted, chain(sample, rest))
         reshaping = Reshaping(usable, every, self.options.named, self.name)
         if self._looks_for_recipe():
             reshaping.apply(BESIDE_LISTS)
@@ -292,6 +293,10 @@ class FileReader:
             notes += (NO_ORDER,) if _lacks_order(recipe, reshaping.sample) else ()
             return replace(description, recipe=recipe.name, unused=left, notes=notes + repairs)
         return replace(description, columns=columns, unused=left, notes=notes + columns.notes + repairs)
+
+    def _counted(self, record: Record) -> Record:
+        self.seen(1)
+        return record
 
     def _assembled(self, records: Iterable[Record], recipe: Recipe) -> tuple[str, ...]:
         """Read all records by a recipe, and return notes."""

@@ -26,9 +26,9 @@ def counted(items: Iterable[T], unit: str, *, total: int | None = None) -> Itera
     return passed_on
 
 
-def bar_of(unit: str) -> tqdm[Any]:
+def bar_of(unit: str, *, doing: str | None = None) -> tqdm[Any]:
     """Return a bar that looks like that of `counted`, for work that is counted by `update`."""
-    bar: tqdm[Any] = tqdm(**_options(unit))
+    bar: tqdm[Any] = tqdm(**_options(unit), desc=doing)
     return bar
 
 

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+from tqdm.auto import tqdm
 
 from conversations.by_recipe.recipe import known_recipes
 from conversations.by_recipe.recognising import Recognised
@@ -20,6 +23,7 @@ from conversations.kept import KeptReading
 from conversations.one_file import Description, FileReader
 from conversations.options import Options
 from conversations.pauses import NIGHT, cut_endless
+from conversations.progress import bar_of, moving
 from conversations.result import ImportResult, Tally
 from conversations.rows import Groups, from_rows, merge
 from conversations.selection import require_used
@@ -69,10 +73,11 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
     :param kept: Readings of earlier files of the corpus, of which one has to fit each file; () accepts any.
     :raises CorpusError: if nothing can be read, or an option does not fit.
     """
-    with TemporaryDirectory(prefix="dial2vec-import-") as folder:
+    reading = moving(bar_of("rows", doing=f"reading {stem(source)}"))
+    with TemporaryDirectory(prefix="dial2vec-import-") as folder, reading as bar:
         unpacking = Unpacking(Path(folder), table=options.table)
         try:
-            export = _read(source, options, kept, unpacking)
+            export = _read(source, options, kept, unpacking, bar)
         except CorpusError as error:
             raise CorpusError(unpacking.shown(str(error))) from error
         if not options.parts and (note := cut_endless(export.result)):
@@ -89,7 +94,7 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
         return export
 
 
-def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking: Unpacking) -> Export:
+def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking: Unpacking, bar: tqdm[Any]) -> Export:
     inside = unpacking.open(source)
     pieces = _files_in(inside)
     if inside != source and len(pieces) == 1 and ending(pieces[0]) in CONTAINERS:
@@ -99,7 +104,8 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
     # A container with a single file inside is read as that file, under the container's name.
     if not inside.is_dir() or (inside != source and len(pieces) == 1):
         export = Export(source)
-        export.files[pieces[0]] = reader = FileReader(pieces[0], stem(source), options, kept, export.result)
+        reader = FileReader(pieces[0], stem(source), options, kept, export.result, seen=bar.update)
+        export.files[pieces[0]] = reader
         reader.read()
         from_rows(reader.groups, export.result)
         return export
@@ -115,9 +121,11 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
             "Name a file, or another folder."
         )
     errors: list[CorpusError] = []
+    bar.unit, bar.total = " files", len(files)
     # The deepest folders first: their recipes tell which files above them hold no turns.
     for folder in sorted({path.parent for path in files}, key=lambda folder: (-len(folder.parts), folder)):
-        errors += _read_folder([path for path in files if path.parent == folder], options, kept, export, unpacking)
+        inside_it = [path for path in files if path.parent == folder]
+        errors += _read_folder(inside_it, options, kept, export, unpacking, bar)
     if len(errors) == len(files):
         raise errors[0]
     if options.parts:
@@ -142,7 +150,12 @@ def _pieces(path: Path, unpacking: Unpacking) -> list[Path]:
 
 
 def _read_folder(
-    files: list[Path], options: Options, kept: Sequence[KeptReading], export: Export, unpacking: Unpacking
+    files: list[Path],
+    options: Options,
+    kept: Sequence[KeptReading],
+    export: Export,
+    unpacking: Unpacking,
+    bar: tqdm[Any],
 ) -> list[CorpusError]:
     """Read the files of a folder, whose dialogues may span files, and return the errors of unreadable ones."""
     whole = export.result
@@ -161,6 +174,7 @@ def _read_folder(
                 export.files[piece] = reader
         except CorpusError as error:
             errors[path] = error
+        bar.update(1)
     for path in _side_files(files, export):
         export.skipped.append(path)
         export.files.pop(path, None)

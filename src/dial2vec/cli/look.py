@@ -17,18 +17,7 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
 
 # Options of `import` that say where to write, or that are its own here.
-WRITING = {
-    "sources",
-    "name",
-    "output",
-    "sample",
-    "dry_run",
-    "replace",
-    "known",
-    "explain",
-    "save_recipe",
-    "new_reading",
-}
+OWN = {"sources", "name", "output", "sample", "dry_run", "replace", "known", "explain", "save_recipe", "new_reading"}
 
 
 @click.command(
@@ -111,7 +100,7 @@ def look(
 
 
 # How an export is read is said as to `import`.
-look.params += [parameter for parameter in import_.params if parameter.name not in WRITING]
+look.params += [parameter for parameter in import_.params if parameter.name not in OWN]
 
 
 def _next_steps(folder: Path) -> str:
