@@ -80,7 +80,7 @@ DROPPED = "dropped"
 class Description:
     """Format, encoding and columns of a file, as they were guessed or given.
 
-    :param format: Key of `FORMATS`.
+    :param format: Key of `FORMATS`, "workbook" or "database".
     :param encoding: Encoding as shown to people; "" for Parquet.
     :param delimiter: Name of the delimiter; "" for other formats.
     :param columns: Meanings of the columns; None for text and captions.

@@ -74,7 +74,7 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
     :raises CorpusError: if nothing can be read, or an option does not fit.
     """
     reading = moving(bar_of("rows", doing=f"reading {stem(source)}"))
-    with TemporaryDirectory(prefix="dial2vec-import-") as folder, reading as bar:
+    with reading as bar, TemporaryDirectory(prefix="dial2vec-import-") as folder:
         unpacking = Unpacking(Path(folder), table=options.table)
         try:
             export = _read(source, options, kept, unpacking, bar)
@@ -85,6 +85,10 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
             for reader in export.files.values():
                 # The next file of the corpus is cut in the same way, however short it is.
                 reader.kept_as = reader.kept_as and replace(reader.kept_as, options=replace(options, pause=NIGHT))
+        for path in export.files.keys() & unpacking.tables.keys():
+            reader, whole = export.files[path], unpacking.tables[path]
+            reader.description = replace(reader.description, format=whole, encoding="", delimiter="")
+        export.result.notes |= dict.fromkeys(unpacking.notes)
         export.files = {Path(unpacking.shown(str(path))): file for path, file in export.files.items()}
         export.skipped = [Path(unpacking.shown(str(path))) for path in export.skipped]
         export.result.relocate(unpacking.shown)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from conversations.errors import CorpusError
-from conversations.progress import waiting
 
 # A single letter before a colon is a drive. A `Path` has one of the two slashes of an address.
 ADDRESS = re.compile(r"(?:hf|mlflow):[^/]|[a-z][a-z0-9+.-]+:(?:/|:)", re.IGNORECASE)
@@ -42,8 +41,7 @@ def fetched(address: str, folder: Path) -> Path:
     """
     scheme, _, name = address.partition(":")
     fetch = None if name.startswith("/") else SCHEMES.get(scheme)
-    with waiting(f"fetching {without_secrets(address)}"):
-        return fetch(name, folder) if fetch else _copied(address, folder)
+    return fetch(name, folder) if fetch else _copied(address, folder)
 
 
 def _copied(address: str, folder: Path) -> Path:

@@ -15,6 +15,7 @@ from contextlib import closing
 from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
+from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -36,12 +37,16 @@ class Unpacking:
 
     :param folder: Temporary folder.
     :param table: Sheet of a workbook, or table of a database, to read; None reads all sheets, and the only table.
+    :param tables: What each file of a sheet or a table comes from, "workbook" or "database".
+    :param notes: Sentences on the sheets of workbooks.
     """
 
     def __init__(self, folder: Path, *, table: str | None = None) -> None:
         self._folder = folder
         self._table = table
         self._shown: dict[str, str] = {}
+        self.tables: dict[Path, str] = {}
+        self.notes: list[str] = []
 
     def shown(self, text: str) -> str:
         """Return a text in which a path of the temporary folder is the container's: `chat.zip/chat.txt`."""
@@ -64,19 +69,23 @@ class Unpacking:
             if self._table and not path.is_dir():
                 raise CorpusError(f"{path} has no tables (--table); expected a workbook or a database. Leave it out.")
             return path
-        folder = self._new_folder()
-        self._shown[str(folder)] = self.shown(str(path))
-        unpack(path, folder, self._table)
+        folder, shown = self._new_folder(), self.shown(str(path))
+        note = unpack(path, folder, self._table)
+        self.notes += [f"{Path(shown).name} {note}"] if note else []
+        if unpack in (_unpack_workbook, _unpack_database):
+            one, whole = ("sheet", "workbook") if unpack is _unpack_workbook else ("table", "database")
+            for file in folder.iterdir():
+                self._shown[str(file)] = f"{shown}, {one} {file.stem}"
+                self.tables[file] = whole
+        self._shown[str(folder)] = shown
         return folder
 
     def _new_folder(self) -> Path:
         # No name of a folder begins with that of another one.
-        folder = self._folder / f"{len(self._shown):06}"
-        folder.mkdir()
-        return folder
+        return Path(mkdtemp(dir=self._folder))
 
 
-def _unpacker(path: Path) -> Callable[[Path, Path, str | None], None] | None:
+def _unpacker(path: Path) -> Callable[[Path, Path, str | None], str | None] | None:
     with open_bytes(path) as handle:
         start = handle.read(512)
     if start.startswith(SQLITE):
@@ -150,26 +159,30 @@ def _copy(member: Member, folder: Path) -> None:
         shutil.copyfileobj(source, target, MIB)
 
 
-def _unpack_workbook(path: Path, folder: Path, table: str | None) -> None:
-    """Write each sheet as CSV."""
+def _unpack_workbook(path: Path, folder: Path, table: str | None) -> str:
+    """Write each sheet as CSV, and return a note if there are several."""
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
         book = CalamineWorkbook.from_path(str(path))
         sheets = _chosen(path, book.sheet_names, table)
-        filled = 0
+        empty: list[str] = []
         for name in sheets:
             rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
             if sum(any(cell != "" for cell in row) for row in rows) > 1:
                 _write_csv(folder / f"{_file_name(name)}.csv", rows)
-                filled += 1
+            else:
+                empty.append(name)
     except (CalamineError, OSError, ValueError) as error:
         raise CorpusError(
             f"{path} is no workbook that can be read ({error}); expected a whole one without a password. "
             "Save the sheet as CSV, or a document as plain text."
         ) from error
-    if not filled:
+    if len(empty) == len(sheets):
         raise CorpusError(f"{path}: no sheet has a row below its headings; expected turns or dialogues. Fill it.")
+    skipped = f"; skipped without a row below its headings: {', '.join(empty)}" if empty else ""
+    several = f"has the sheets {', '.join(sheets)}{skipped}; --table NAME reads one of them"
+    return several if len(sheets) > 1 else ""
 
 
 def _unpack_database(path: Path, folder: Path, table: str | None) -> None:
