@@ -11,7 +11,7 @@ from pathlib import Path
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues, write_dialogues, write_quarantine
 from conversations.errors import CorpusError
 from conversations.files import atomic_path, read_json, transcript_files, write_errors, write_json
-from conversations.formats.addresses import address_of, without_secrets
+from conversations.formats.addresses import as_address, without_secrets
 from conversations.formats.formats import stem
 from conversations.result import ImportResult
 
@@ -44,7 +44,7 @@ class Places:
     @property
     def origin(self) -> str:
         """Absolute path of the export, or its address."""
-        address = address_of(self.source)
+        address = as_address(self.source)
         return without_secrets(address) if address else str(self.source.resolve())
 
     @property

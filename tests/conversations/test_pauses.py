@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conversations.options import Options
-from conversations.pauses import ENDLESS, UNTIMED, Row, parts_of, turns_of
+from conversations.pauses import UNTIMED, Row, parts_of, turns_of
 from conversations.reading import read_export
 from conversations.values.times import ClockReading
 from tests.conversations.exports import imported
@@ -78,16 +78,6 @@ def test_a_chat_without_times_stays_whole_and_a_note_says_so(tmp_path, options):
     result = imported(tmp_path, "chat.txt", "Ann: Morning\nBo: Hi\n", **options)
     assert len(result.dialogues) == 1
     assert UNTIMED in result.notes
-
-
-def test_a_chat_of_months_is_noticed(tmp_path):
-    def chat(days):
-        lines = (f"2024-{1 + at % days // 28:02}-{1 + at % 28:02} 10:00 A{at % 2}: word {at}" for at in range(1000))
-        return "\n".join(sorted(lines))
-
-    assert ENDLESS in imported(tmp_path, "a.txt", chat(90)).notes
-    assert ENDLESS not in imported(tmp_path, "b.txt", chat(20)).notes
-    assert ENDLESS not in imported(tmp_path, "c.txt", chat(90), pause=8.0).notes
 
 
 def rows_at(times):

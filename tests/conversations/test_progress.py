@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 import time
 from types import SimpleNamespace
@@ -9,7 +10,9 @@ import pytest
 from tqdm.auto import tqdm
 
 from conversations import progress
+from conversations.options import Options
 from conversations.progress import counted, moving, waiting
+from conversations.reading import read_export
 
 
 class Terminal(io.StringIO):
@@ -86,3 +89,17 @@ def test_without_a_terminal_nothing_is_shown(capsys):
     with waiting("loading the encoder"), moving(tqdm(total=2, disable=None)) as bar:
         bar.update(1)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["calls.txt", "calls.json", "calls"])
+def test_every_export_shows_that_it_is_being_read(monkeypatch, tmp_path, name):
+    text = "Ann: Hello\nBo: Hi\n"
+    if name.endswith(".json"):
+        text = json.dumps([{"id": "c", "turns": [{"speaker": who, "text": "Hi"} for who in ("Ann", "Bo")]}])
+    path = tmp_path / name
+    path.mkdir() if name == "calls" else None
+    (path / "one.txt" if name == "calls" else path).write_text(text)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    assert len(read_export(path, Options()).result.dialogues) == 1
+    assert "reading calls: " in sys.stderr.getvalue()

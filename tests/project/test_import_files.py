@@ -101,3 +101,16 @@ def test_the_next_steps_quote_names_with_blanks(run):
     done = run("may.csv", "--output", "my calls.jsonl")
     assert "Next: dial2vec look 'my calls.jsonl'" in done.output
     assert "dial2vec index 'my calls.jsonl' --output 'my calls' " in done.output
+
+
+def test_a_sample_is_drawn_and_the_same_each_time(run, tmp_path):
+    (tmp_path / "many.csv").write_text(
+        "call_id,speaker,text\n" + "".join(f"c{at},a,b\nc{at},b,a\n" for at in range(50))
+    )
+    done = run("many.csv", "--output", "calls.jsonl", "--sample", "5")
+    assert "note: 5 of 50 dialogues were drawn at random" in done.output
+    drawn = ids(tmp_path / "calls.jsonl")
+    assert len(drawn) == 5
+    run("many.csv", "--output", "again.jsonl", "--sample", "5")
+    assert ids(tmp_path / "again.jsonl") == drawn
+    assert "drawn" not in run("many.csv", "--output", "whole.jsonl", "--sample", "50").output

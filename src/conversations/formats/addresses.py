@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ TRACES = "dial2vec.registry.traces:fetch_traces"
 ABOUT, SHOWN = ("dataset_info.json", "dataset_infos.json"), 8
 
 
-def address_of(source: Path) -> str | None:
+def as_address(source: Path) -> str | None:
     """Return the address that a path stands for, such as `s3://bucket/calls.csv`; None for a path of this machine."""
     text = source.as_posix()
     if not ADDRESS.match(text) or source.exists():
@@ -46,67 +45,56 @@ def fetched(address: str, folder: Path) -> Path:
 
 def _copied(address: str, folder: Path) -> Path:
     """Copy a file or folder of any file system that fsspec knows."""
-    shown, scheme = without_secrets(address), re.split("://|::", address)[0]
-    try:
-        from fsspec.core import url_to_fs
-        from fsspec.registry import known_implementations
+    from fsspec.core import url_to_fs
+    from fsspec.registry import known_implementations
 
-        if scheme not in known_implementations:
-            raise CorpusError(
-                f"{shown} does not exist, and {scheme} is no scheme of an address; expected a path, or an address "
-                f"that begins with {', '.join(f'{name}:' for name in SCHEMES)}, https://, s3://, gs://. Correct it."
-            )
+    shown, scheme = without_secrets(address), re.split("://|::", address)[0]
+    if scheme not in known_implementations:
+        raise CorpusError(
+            f"{shown} does not exist, and {scheme} is no scheme of an address; expected a path, or an address that "
+            f"begins with {', '.join(f'{name}:' for name in SCHEMES)}, https://, s3://, gs://. Correct it."
+        )
+    try:
         system, place = url_to_fs(address)
         target = folder / (without_secrets(place).rstrip("/").rpartition("/")[2] or "export")
         # A file of the web is a folder, too, if links are in it.
         is_file = system.isfile(place)
         system.get_file(place, str(target)) if is_file else system.get(place, str(target), recursive=True)
     except ImportError as error:
-        package = str(error.name or "").partition(".")[0] or _package(scheme)
+        package = known_implementations[scheme]["class"].partition(".")[0].replace("fsspec", f"fsspec[{scheme}]")
         raise CorpusError(
-            f"{shown} is an address of {scheme}, for which the package {package} is missing. Install it: pip install "
-            f"{package}."
+            f"{shown} is an address of {scheme}, for which a package is missing. Install it: pip install '{package}'."
         ) from error
-    except (CorpusError, KeyboardInterrupt):
-        raise
     except Exception as error:  # the library of each scheme has errors of its own
         raise CorpusError(
-            f"{shown} cannot be fetched ({type(error).__name__}: {without_secrets(str(error))}); "
-            "expected a file or folder that you may read. Check the address and your access to it."
+            f"{shown} cannot be fetched ({type(error).__name__}: {without_secrets(str(error))}); expected a file or "
+            "folder that you may read. Check the address and your access to it."
         ) from error
     return target
 
 
-def _package(scheme: str) -> str:
-    """Return the package with the file system of a scheme."""
-    from fsspec.registry import known_implementations
-
-    package: str = known_implementations[scheme]["class"].partition(".")[0]
-    return f"'fsspec[{scheme}]'" if package == "fsspec" else package
-
-
 def _cached(name: str, folder: Path) -> Path:
     """Link the files of a data set in the local cache of the Hugging Face hub, or those of the named split."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
     repository, _, split = name.partition(":")
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface"
-    home = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME") or caches) / "hub"
-    data_set = Path(home).expanduser() / f"datasets--{repository.replace('/', '--')}"
-    snapshots = sorted((data_set / "snapshots").glob("*"), key=lambda path: path.stat().st_mtime)
+    data_set = Path(HF_HUB_CACHE, f"datasets--{repository.replace('/', '--')}")
     main = data_set / "refs" / "main"
-    named = [path for path in snapshots if main.is_file() and path.name == main.read_text().strip()]
+    newest = main.read_text().strip() if main.is_file() else "*"
+    snapshots = sorted((data_set / "snapshots").glob(newest), key=lambda path: path.stat().st_mtime)
     files = {
         str(path.relative_to(snapshot)): path
-        for snapshot in (named or snapshots)[-1:]
+        for snapshot in snapshots[-1:]
         for path in sorted(snapshot.rglob("*"))
         if path.is_file() and path.suffix not in ("", ".md", ".py") and path.name not in ABOUT
     }
     if not files:
         raise CorpusError(
-            f"no file of the data set {repository} is in the cache {home}; expected a fetched one, because nothing is "
+            f"no file of the data set {repository} is in {HF_HUB_CACHE}; expected a fetched one, because nothing is "
             f"fetched by itself. Fetch it: hf download {repository} --repo-type dataset."
         )
-    word = re.compile(rf"(?:^|[/\\_.-]){re.escape(split)}(?:[/\\_.-]|$)")
-    wanted = {place: path for place, path in files.items() if word.search(place)} if split else files
+    word = re.compile(rf"(?:^|[/\\_.-]){re.escape(split)}(?:[/\\_.-]|$)" if split else "")
+    wanted = {place: path for place, path in files.items() if word.search(place)}
     if not wanted:
         raise CorpusError(
             f"no file of the data set {repository} has {split!r} in its name; expected a split or subset out of "

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from conversations.errors import CorpusError
-from conversations.formats.addresses import address_of, fetched, without_secrets
+from conversations.formats.addresses import as_address, fetched, without_secrets
 from conversations.formats.archives import DAMAGE, MIB, Member, open_tar, place_within, require_bounds, zip_members
 from conversations.formats.encodings import open_bytes
 from conversations.formats.formats import CONTAINERS, ENDINGS, ending
@@ -37,7 +37,7 @@ class Unpacking:
 
     :param folder: Temporary folder.
     :param table: Sheet of a workbook, or table of a database, to read; None reads all sheets, and the only table.
-    :param tables: What each file of a sheet or a table comes from, "workbook" or "database".
+    :param tables: Kind of container, "workbook" or "database", by the file of each sheet or table.
     :param notes: Sentences on the sheets of workbooks.
     """
 
@@ -59,7 +59,7 @@ class Unpacking:
 
         :raises CorpusError: if the container is damaged, too large, or holds nothing to read, or cannot be fetched.
         """
-        if address := address_of(path):
+        if address := as_address(path):
             self._shown[str(path)] = without_secrets(address)
             local = fetched(address, self._new_folder())
             self._shown[str(local)] = without_secrets(address)
@@ -73,9 +73,9 @@ class Unpacking:
         note = unpack(path, folder, self._table)
         self.notes += [f"{Path(shown).name} {note}"] if note else []
         if unpack in (_unpack_workbook, _unpack_database):
-            one, whole = ("sheet", "workbook") if unpack is _unpack_workbook else ("table", "database")
+            part, whole = ("sheet", "workbook") if unpack is _unpack_workbook else ("table", "database")
             for file in folder.iterdir():
-                self._shown[str(file)] = f"{shown}, {one} {file.stem}"
+                self._shown[str(file)] = f"{shown}, {part} {file.stem}"
                 self.tables[file] = whole
         self._shown[str(folder)] = shown
         return folder

@@ -11,7 +11,7 @@ from typing import Any
 from conversations.by_recipe.expressions import Finder
 from conversations.by_recipe.recognising import recipe_of_lines
 from conversations.errors import CorpusError
-from conversations.formats.addresses import address_of, without_secrets
+from conversations.formats.addresses import as_address, without_secrets
 from conversations.formats.captions import ARROW
 from conversations.formats.encodings import Encoding, open_bytes, open_text
 from conversations.formats.logs import has_named_values, has_vertical_rows
@@ -58,7 +58,7 @@ def ending(path: Path) -> str:
 
 def stem(path: Path) -> str:
     """Return the name of a file or folder without its endings, usable in ids and file names."""
-    address = address_of(path)
+    address = as_address(path)
     name = without_secrets(address).rstrip("/").rpartition("/")[2].replace(":", "-") if address else path.resolve().name
     for end in (".gz", *ENDINGS, *CONTAINERS):
         if name.lower().endswith(end) and len(name) > len(end):

@@ -9,6 +9,7 @@ from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings
 
 import click
 
@@ -79,11 +80,9 @@ def transcripts_of(source: Path) -> Iterator[Path]:
 
     :raises CorpusError: if nothing can be read, or no dialogue can be used.
     """
+    from conversations.dialogue import write_dialogues
     from conversations.formats.formats import stem
-    from conversations.options import Options
-    from conversations.reading import holds_dialogues, read_export
-    from conversations.summary import usable_dialogues
-    from conversations.writing import Places, quarantine_known_ids, write_import
+    from conversations.reading import holds_dialogues, read
     from dial2vec.collection.embedding.shards import files_of, passed_over
 
     if any(map(holds_dialogues, files_of(source))):
@@ -93,17 +92,16 @@ def transcripts_of(source: Path) -> Iterator[Path]:
         yield source
         return
     with TemporaryDirectory(prefix="dial2vec-import-") as folder:
+        file = Path(folder) / f"{stem(source)}.jsonl"
         try:
-            result = read_export(source, Options()).result
+            with catch_warnings(record=True, action="always") as notices:
+                write_dialogues(file, read(source))
         except CorpusError as error:
             advice = " `dial2vec import` takes these options, and writes JSON Lines." if "--" in str(error) else ""
             raise CorpusError(f"{error}{advice}") from error
-        places = Places(Path.cwd(), "", source, file=Path(folder) / f"{stem(source)}.jsonl")
-        quarantine_known_ids(result, places)
-        write_import(result, places)
-        first = f", the first because {result.quarantine[0].reason}" if result.quarantine else ""
-        click.echo(f"{source}: {usable_dialogues(result)}{first}; `dial2vec import` shows how it is read", err=True)
-        yield places.output
+        for notice in notices:
+            click.echo(notice.message, err=True)
+        yield file
 
 
 WHERE = click.option(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from dial2vec.collection.search import Filters, Search
     from dial2vec.collection.search.search import Answer, Asked
 
-# Endings of files that hold dialogues, and a query that may be meant as a path.
-DIALOGUE_FILES, WORD = (".json", ".jsonl", ".gz"), re.compile(r"\S{1,200}")
+# Endings by which a query without blanks is meant as a path, and the characters of the longest one.
+DIALOGUE_FILES, LONGEST_PATH = (".json", ".jsonl", ".gz"), 200
 
 
 @click.command(epilog=examples("dial2vec index data/calls --model models:/dial2vec-calls@champion --output calls"))
@@ -139,8 +138,8 @@ def search(
 ) -> None:
     """Find the dialogues of a collection that are like a query.
 
-    Each is shown with its most similar turns. QUERY is a text, or a file with a dialogue: `file.json`, `file.jsonl` or
-    `file.jsonl:ID`. Without QUERY, queries are read from standard input line by line; the encoder is loaded only once.
+    Each is shown with its most similar turns. QUERY is a text, or an export with a dialogue: `one.json`, `may.csv:ID`.
+    Without QUERY, queries are read from standard input line by line; the encoder is loaded only once.
     """
     if query is not None and like is not None:
         raise Dial2vecError(f"found both a query and --like {like}. Give one of them.")
@@ -224,15 +223,12 @@ def _parse_query(query: str | None) -> str | Dialogue | None:
     from dial2vec.data.one_dialogue import find_dialogue
 
     name, _, dialogue_id = query.rpartition(":")
-    for path, which in ((Path(query), None), (Path(name), dialogue_id)):
-        if path.suffix in DIALOGUE_FILES and path.is_file():
+    for path, which in ((Path(query), None), (Path(name), dialogue_id)) if len(query) < LONGEST_PATH else ():
+        if path.is_file():
             return find_dialogue(path, which, way=f"{path}:{{}}")
-    for path in (Path(query), Path(name)) if WORD.fullmatch(query) else ():
-        if path.suffix in DIALOGUE_FILES or path.is_file():
-            fault = "is no file of dialogues" if path.is_file() else "does not exist"
+        if path.suffix in DIALOGUE_FILES and " " not in query:
             raise Dial2vecError(
-                f"{path} {fault}; expected words, or a dialogue in a .json or .jsonl file, as `dial2vec import` makes "
-                "them. Correct the path, or ask in words."
+                f"{path} does not exist; expected words, or an export with a dialogue. Correct it, or ask in words."
             )
     return query
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from conversations.dialogue import read_dialogues, write_quarantine
 from conversations.files import read_json, write_json
-from conversations.formats.addresses import address_of, without_secrets
+from conversations.formats.addresses import as_address, without_secrets
 from conversations.formats.formats import stem
 from conversations.in_pieces import Content, Given, read_in_pieces
 from conversations.options import Options
@@ -92,7 +92,7 @@ def look_into(
             f"{folder} exists and was not made by `dial2vec look`, which would replace what is in it; expected a new "
             "folder. Name one: --output FOLDER."
         )
-    address = address_of(source)
+    address = as_address(source)
     if not address and not source.exists():
         raise CorpusError(f"{source} does not exist; expected a file or folder of conversations. Check the path.")
     if source.resolve() in folder.resolve().parents:

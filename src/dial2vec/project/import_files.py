@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
 
-from conversations.formats.addresses import address_of
+from conversations.formats.addresses import as_address
 from conversations.options import Options
 from conversations.reading import Export, read_export
 from conversations.redaction import join_and_mask
@@ -69,7 +69,7 @@ def read_exports(sources: Sequence[Path], options: Options) -> Export:
     """
     if len(sources) == 1:
         return read_export(sources[0], options)
-    paths = [source if address_of(source) else source.absolute() for source in sources]
+    paths = [source if as_address(source) else source.absolute() for source in sources]
     folders = [path.parent for path in paths if path.is_absolute()]
     whole = Export(Path(os.path.commonpath(folders)) if folders else Path.cwd())
     for path in paths:

@@ -195,9 +195,9 @@ def test_a_dialogue_of_a_file_or_of_the_collection_is_a_query(folder, tmp_path):
         ([" "], "the query is blank; expected words"),
         (["--like", "d400"], "no dialogue 'd400'"),
         (["x", "--label", "bards"], "Did you mean 'cards'"),
-        (["none.jsonl:3"], "none.jsonl does not exist; expected words, or a dialogue in a .json or .jsonl file"),
+        (["none.jsonl:3"], "none.jsonl does not exist; expected words, or an export with a dialogue"),
         (["none.json"], "none.json does not exist; expected words"),
-        ([__file__], "test_search.py is no file of dialogues; expected words"),
+        ([__file__], "test_search.py can be used"),
     ],
 )
 def test_command_says_what_is_wrong_in_a_sentence(folder, arguments, said):

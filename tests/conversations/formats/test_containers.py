@@ -107,10 +107,24 @@ def test_a_damaged_archive_is_one_sentence(tmp_path):
 
 
 def test_the_sheets_of_a_workbook_are_read_as_tables(tmp_path):
-    path = write_workbook(tmp_path / "calls.xlsx", Calls=ROWS, Empty=[])
+    path = write_workbook(tmp_path / "calls.xlsx", Info=[["Calls of May"]], Calls=ROWS)
     export = read_export(path, Options())
     assert turns(export) == [[("agent", "Hello"), ("customer", "Hi")]]
-    assert list(export.descriptions) == [path / "Calls.csv"]
+    summary = import_summary(export, None)
+    assert summary.startswith("calls.xlsx, sheet Calls: workbook\n")
+    skipped = "skipped without a row below its headings: Info; --table NAME reads one of them"
+    assert f"note: calls.xlsx has the sheets Info, Calls; {skipped}" in summary
+
+
+def test_a_sheet_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path):
+    path = write_workbook(tmp_path / "calls.xlsx", Prices=[["colour", "width"], ["red", "7"], ["blue", "9"]], May=ROWS)
+    export = read_export(path, Options())
+    assert len(export.result.dialogues) == 1
+    [refused] = export.result.quarantine
+    assert refused.reason.startswith(f"{path}, sheet Prices:1: none of its 2 columns has a known name")
+    assert refused.origin.source == f"{path}, sheet Prices"
+    one = write_workbook(tmp_path / "one.xlsx", May=ROWS)
+    assert "--table" not in import_summary(read_export(one, Options()), None)
 
 
 def test_one_sheet_can_be_named(tmp_path):
