@@ -25,6 +25,16 @@ ENDLESS = (
 UNTIMED = "--join and --pause change nothing where turns have no times"
 
 
+class DialoguePart(NamedTuple):
+    """The record of a turn, if it holds a part of a dialogue.
+
+    :param request: Id of the request, whose records repeat each other; "" without one.
+    """
+
+    request: str
+    date: str
+
+
 class Row(NamedTuple):
     """One turn, before its dialogue is complete."""
 
@@ -32,6 +42,7 @@ class Row(NamedTuple):
     speaker: str
     text: str
     time: str
+    part: DialoguePart | None = None
 
 
 def accept_rows(

@@ -18,6 +18,7 @@ from conversations.formats.records import Record
 from conversations.guessing.evidence import age
 from conversations.guessing.names import is_index
 from conversations.guessing.speech import kind_of_text
+from conversations.joining import joined
 from conversations.options import QUOTED, Options
 from conversations.pauses import Row, accept_rows
 from conversations.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
@@ -140,7 +141,7 @@ def row_of(turn: dict[str, Any], line: int, recipe: Recipe, options: Options, le
     kind = kind if kind and kind not in options.keep else "" if speaker or not text else NAMELESS
     if kind:
         left_out[kind] += 1
-    return kind or Row(line, speaker, text, turn["time"])
+    return kind or Row(line, speaker, text, turn["time"], turn.get("part"))
 
 
 def text_of(text: str, html: bool, keep: Collection[str], left_out: Counter[str]) -> str:
@@ -174,7 +175,7 @@ def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
             result.refuse(*group.first, name, f"the id came before in {Path(known.first.source).name}")
             continue
         before = {row[1:] for row in known.rows}
-        new = [row for row in group.rows if not row.time or row[1:] not in before]
+        new = [row for row in group.rows if row.part or not row.time or row[1:] not in before]
         result.repeated += len(group.rows) - len(new)
         known.rows += new
         known.labels |= group.labels
@@ -206,22 +207,24 @@ def _finish(dialogue_id: str, group: Group, reading: ClockReading, result: Impor
     if group.fault:
         result.refuse(*group.fault[0], dialogue_id, group.fault[1])
         return
-    in_order = group.in_order
-    rows = [row for row in (group.rows if in_order else oldest_first(group.rows, reading)) if row.text]
-    if not rows and group.left_out:
+    filled = [row for row in group.rows if row.text]
+    if not filled and group.left_out:
         result.refuse(*group.first, dialogue_id, all_left_out([group.left_out]))
         return
-    result.blank += len(group.rows) - len(rows)
+    result.blank += len(group.rows) - len(filled)
+    parts, in_order = any(row.part for row in filled), group.in_order
+    rows = joined(filled, reading) if parts else filled if in_order else oldest_first(filled, reading)
+    result.repeated += len(filled) - len(rows)
     times = [row.time for row in rows]
     sequence = range(len(rows)) if in_order else order(times, reading)
     result.unread.update(unread(times))
     result.varying.update(key for key, value in group.metadata.items() if value is VARIES)
-    if sequence is None:
+    if sequence is None and not parts:
         result.refuse(*group.first, dialogue_id, UNORDERED)
         return
     accept_rows(
         dialogue_id,
-        [rows[at] for at in sequence],
+        [rows[at] for at in sequence or range(len(rows))],
         group.options,
         reading,
         origin=group.first,

@@ -112,6 +112,7 @@ class Recipe:
     :param last: Last message of a record, likewise, or an answer as text.
     :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it,
         unless it is "new".
+    :param request: Id of the request of a part: the parts of one request repeat each other, as spans in spans do.
     :param reshape: Named steps by which records are reshaped before they are read (`guessing.reshaping.STEPS`).
     :param skip: Expression that is true for records without a dialogue, such as settings.
     :param branch: Order of a tree of messages.
@@ -150,6 +151,7 @@ class Recipe:
     first: Finder | None = None
     last: Finder | None = None
     parts: bool | str = False
+    request: Finder | None = None
     reshape: tuple[str, ...] = ()
     skip: Finder | None = None
     branch: Branch | None = None
@@ -356,7 +358,7 @@ def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
 # How the value of a recipe's key is compiled; the others stay.
 COMPILED: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
-        ("id", "turns", "first", "last", "speaker", "people", "text", "time", "day", "date", "skip"),
+        ("id", "request", "turns", "first", "last", "speaker", "people", "text", "time", "day", "date", "skip"),
         lambda text: Finder(str(text)),
     ),
     "labels": lambda texts: _labels(texts),

@@ -16,10 +16,11 @@ from conversations.formats.markup import without_html
 from conversations.formats.records import Record
 from conversations.guessing.names import by_name
 from conversations.guessing.turns import closing_turns
+from conversations.pauses import DialoguePart
 from conversations.values.cells import as_labels, as_name, as_turn_list, cell_text
 
 # Keys of a recipe whose expressions use columns up: these are no metadata.
-USING = ("id", "turns", "speaker", "text", "time", "date", "skip", "people")
+USING = ("id", "request", "turns", "speaker", "text", "time", "date", "skip", "people")
 PLAIN = (str, int, float, bool)
 # Length in characters from which on a value is a text, not an id.
 LONG_ID = 100
@@ -74,7 +75,6 @@ class RecordReader:
         }
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
-        self._read: dict[str, tuple[str, list[tuple[str, str]]]] = {}
         self._named = False
         # The guess names all columns, and says where none is: nothing is sought or made up.
         self._drafted = not recipe.name
@@ -102,17 +102,16 @@ class RecordReader:
                 continue
             numbered = (len(first) > 1 or self._drafted) and not self.recipe.parts
             plain = self._plain(values, f"{self._name}-{number}" if numbered else self._name)
-            if self.recipe.parts:
-                if self.recipe.parts != "new":
-                    filled = sum(bool(turn["text"]) for turn in plain["turns"])
-                    plain["turns"] = self._new(plain)
-                    self.repeated += filled - len(plain["turns"])
+            if self.recipe.parts and isinstance(plain["turns"], list):
                 shared = {key: value for key, value in plain.items() if key != "turns"}
+                if self.recipe.parts != "new":
+                    request = as_name(self.recipe.request(values)) if self.recipe.request else ""
+                    shared["part"] = DialoguePart(request, plain["date"])
                 times = {"time": plain["date"]}
                 yield from (
                     record._replace(values=shared | turn | ({} if turn["time"] else times)) for turn in plain["turns"]
                 )
-            elif plain:
+            elif plain and not self.recipe.parts:
                 yield Record(record.line, plain)
 
     def _once(self, records: Iterable[Record]) -> Iterator[Record]:
@@ -167,21 +166,6 @@ class RecordReader:
             further = ((name, value) for name, value in values.items() if name not in self._used and _is_plain(value))
             self.varying.update(name for name, value in further if tree.setdefault(name, value) != value)
         yield from trees.values()
-
-    def _new(self, plain: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the turns of a part that no other part had: programs that log each answer repeat the history."""
-        turns = [turn for turn in plain["turns"] if turn["text"]]
-        texts = [(turn["speaker"], turn["text"]) for turn in turns]
-        date, before = self._read.get(plain["id"], ("", []))
-        if before and texts[: len(before)] == before:
-            turns = turns[len(before) :]
-        elif before and before[: len(texts)] == texts and plain["date"] <= date:
-            # The newest part comes first.
-            return []
-        else:
-            texts = before + texts
-        self._read[plain["id"]] = (plain["date"] or date, texts)
-        return turns
 
     def _plain(self, values: dict[str, Any], name: str) -> dict[str, Any]:
         """Return the plain record; an empty one for a row that was not said.

@@ -56,24 +56,6 @@ def test_rows_without_an_id_are_the_dialogue_of_the_file():
     assert [values["id"] for values in _read(recipe, {"id": 1, "who": "a", "text": "b"}, {"who": "a"})] == ["1", ""]
 
 
-def test_history_that_parts_repeat_and_records_without_a_dialogue_are_counted():
-    text = (
-        "title: x\nsource: y\nid: id\nturns: log\nspeaker: who\ntext: text\ndate: at\nparts: true\nskip: kind == 'set'"
-    )
-    reader = RecordReader(recipe_from(text, "x", where="x"), name="export")
-    turns = [{"who": who, "text": said} for who, said in (("a", "Hi"), ("b", "Yes?"), ("a", "Bye"))]
-    rows = [
-        {"id": 1, "at": "2024-03-05", "log": turns[:2]},
-        {"id": 1, "at": "2024-03-06", "log": turns},
-        {"kind": "set"},
-    ]
-    read = [
-        record.values["text"] for record in reader.read(Record(n, values) for n, values in enumerate(rows, start=1))
-    ]
-    assert read == ["Hi", "Yes?", "Bye"]
-    assert (reader.repeated, reader.skipped) == (2, 1)
-
-
 CALL = "title: x\nsource: y\nhas: [lines]\nturns: lines\nspeaker: by\ntext: text\npeople: 'people[].[id, name]'"
 
 

@@ -77,29 +77,6 @@ def test_messages_without_parents_stay_in_their_order():
     assert [turn["text"] for turn in record.values["turns"]] == ["Hi", "Hello"]
 
 
-PARTS = "title: x\nsource: y\nid: id\nparts: true\nturns: turns\nspeaker: by\ntext: text\ndate: at\nskip: 'kind == `9`'"
-
-
-def part(at, *texts, kind=1):
-    turns = [{"by": "AB"[number % 2], "text": text} for number, text in enumerate(texts)]
-    return Record(1, {"id": "c", "at": at, "turns": turns, "kind": kind})
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        [part("1", "Hi", "Hello"), part("2", "Hi", "Hello", "Open?", "Yes")],
-        [part("2", "Hi", "Hello", "Open?", "Yes"), part("1", "Hi", "Hello")],
-        [part("1", "Hi", "Hello"), part("2", "Open?", "Yes")],
-        [part("0", "Be kind", kind=9), part("1", "Hi", "Hello"), part("2", "Open?", "Yes")],
-    ],
-    ids=["history", "newest first", "only what is new", "skipped"],
-)
-def test_parts_of_a_dialogue_may_repeat_those_before(parts):
-    reader = RecordReader(recipe_from(PARTS, "x", where="x"), name="x")
-    assert [record.values["text"] for record in reader.read(iter(parts))] == ["Hi", "Hello", "Open?", "Yes"]
-
-
 PAIRS = "title: x\nsource: y\nhas: [said]\nturns: said\nalternate: who\ntext: '@'"
 
 
