@@ -151,6 +151,8 @@ def text_of(text: str, html: bool, keep: Collection[str], left_out: Counter[str]
     :param left_out: Counter of what is left out, by kind.
     """
     text = (without_html(text) if html else text).strip()
+    # The character that Apple's programs write in place of an attachment.
+    text = text.replace("\ufffc", "").strip() or text
     if text.startswith("<think>") and "thought" not in keep:
         # A model's thought before its answer; a text that is cut within it has no answer.
         text = text.partition("</think>")[2].strip()

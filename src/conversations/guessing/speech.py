@@ -27,8 +27,8 @@ KIND_NAMES, KIND_ENDS = word_set("speech", "columns"), word_list("speech", "colu
 KINDS = {kind: frozenset(known) for kind, known in word_lists("speech")["kinds"].items()}
 ONLY = {name: rule["kinds"] for rule in word_lists("speech")["only"] for name in rule["columns"]}
 BLANK = word_set("speech", "blank")
-# A text that is only the name of a file.
-FILE = re.compile(r"[^\s/]+\.(?:jpe?g|png|gif|mp[34]|opus|ogg|pdf|docx?|xlsx?|webp|mov|m4a|heic)")
+# A text that is only the name of a file, or the character in place of an attachment.
+FILE = re.compile(r"\ufffc[\ufffc\s]*|[^\s/]+\.(?:jpe?g|png|gif|mp[34]|opus|ogg|pdf|docx?|xlsx?|webp|mov|m4a|heic)")
 # Whole texts that messengers write themselves.
 NOTICE = re.compile(
     r"\u200e?(?:<?(?:media|image|video|audio|sticker|gif|document|contact card) omitted>?"
