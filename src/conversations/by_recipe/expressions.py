@@ -10,10 +10,23 @@ from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError, JMESPathTypeError
+from jmespath.functions import Functions, signature
 from jmespath.visitor import TreeInterpreter
 
+from conversations.values.cells import unpacked
+
 Find = Callable[[Any], Any]
-INTERPRETER = TreeInterpreter()
+
+
+class RecipeFunctions(Functions):  # type: ignore[misc]
+    """The functions of JMESPath, and one for JSON that is stored as text."""
+
+    @signature({"types": []})  # type: ignore[untyped-decorator]
+    def _func_parse_json(self, text: Any) -> Any:
+        return unpacked(text) if isinstance(text, str) else None
+
+
+INTERPRETER = TreeInterpreter(jmespath.Options(custom_functions=RecipeFunctions()))
 # Types of JMESPath, in the order in which they are tried: True is an int, too.
 TYPES: dict[type | UnionType, str] = {
     bool: "boolean",
