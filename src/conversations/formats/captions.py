@@ -9,10 +9,13 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 from conversations.formats.encodings import Encoding, is_damaged, open_text
 from conversations.formats.plain_text import Script, is_name, split_speaker
+from conversations.guessing.names import is_role
+from conversations.guessing.naming import REMARKS
 from conversations.values.times import seconds
 
 # All parts are bounded, so that a line of a megabyte is not searched again from each of its characters.
@@ -27,6 +30,13 @@ VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
 TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
 BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
 NOBODY = "unknown"
+# ">> ANNA: Hello" begins with a change of speaker; the speakers without a name behind it take turns.
+CHANGE = re.compile(r"\s*(?:>|&gt;){2,3}\s*")
+OTHERS = (NOBODY, f"{NOBODY} 2")
+NAMELESS = (
+    "no cue names its speaker, as in <v Name> or `Name: text`; export the captions with speakers, which tools for "
+    "speech call diarization"
+)
 # Some name the speaker in the line above the time: `1 "Anna Smith" (3422)` in Webex, `Speaker 1` elsewhere.
 SPEAKER = r"(?:speaker|spk)[ _-]?\w{1,3}"
 NAMED_CUE = re.compile(rf'^(?:\d{{1,9}} "([^"<>\n]{{1,90}})"(?: \(\d{{1,20}}\))?|({SPEAKER}))$', re.IGNORECASE)
@@ -45,14 +55,16 @@ SOUND = re.compile(r"[\[(（【][^\])）】]{1,80}[\])）】]|[♪♫][^\n]*|\*[
 def read_captions(path: Path, encoding: Encoding) -> Script:
     """Return the dialogue of a caption file; one turn per cue, or per voice in a cue.
 
-    A cue without a name belongs to the speaker before, and to "unknown" before the first name. A file without any name
-    is no dialogue.
+    A cue without a name belongs to the speaker before, and to "unknown" before the first name; behind the mark of a
+    change it belongs to somebody else. A file without any name is no dialogue.
     """
     script = Script()
-    named = False
+    counts = Counter[str]()
     cues, ids = _cues(path, encoding)
     cues = _with_names(cues, ids)
     any_name = sum(bool(ANY_NAME.match(cue)) for _, cue in cues) > NEARLY_ALL * len(cues)
+    if any(CHANGE.match(cue) or any(map(split_speaker, CHANGE.split(cue)[1:])) for _, cue in cues):
+        cues = [(line, CHANGE.sub("\n>>", cue).strip()) for line, cue in cues]
     for line, cue in cues:
         if is_damaged(cue) and not script.problem:
             script.problem, script.line = "the cue holds bytes that are not valid characters", line
@@ -60,14 +72,25 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
             if not name and SOUND.fullmatch(text):
                 script.unused += 1
                 continue
-            named = named or bool(name)
+            counts[name] += 1
             before = script.turns[-1][0] if script.turns else NOBODY
+            name = OTHERS[before == NOBODY and bool(script.turns)] if name == ">>" else name
             script.turns.append((name or before, [text]))
     if not script.turns:
         script.problem = script.problem or "there is no cue with text in it"
-    elif not named:
-        script.problem = script.problem or "no cue names its speaker, by <v Name> or `Name: text`"
+    elif not (_are_speakers(counts) or any(VOICE.search(cue) for _, cue in cues)):
+        script.problem = script.problem or NAMELESS
     return script
+
+
+def _are_speakers(counts: Counter[str]) -> bool:
+    """Return whether the names of cues are speakers: one is a role or comes back, or half of the cues have one.
+
+    :param counts: Number of cues by name; "" and ">>" stand for cues without one.
+    """
+    names = counts.keys() - {"", ">>"}
+    known = any(counts[name] > 1 or is_role(name) or name.isupper() for name in names)
+    return known or (bool(names) and 2 * len(names) >= counts.total())
 
 
 def _with_names(cues: list[tuple[int, str]], ids: dict[int, str]) -> list[tuple[int, str]]:
@@ -152,14 +175,17 @@ def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
     else:
         pairs = []
         for line in cue.split("\n"):
+            changes = line.startswith(">>") or (pairs and line.startswith(("-", "–")))
             bare = TAG.sub("", line).strip().lstrip("-–>").strip()
             name = BRACKETED.match(bare)
             named = ((name[1] or name[2]).strip(), bare[name.end() :]) if name else split_speaker(bare)
             match = ANY_NAME.match(bare) if any_name and not pairs and not named else None
             if match and is_name(match[1], max_words=12):
                 named = match[1].strip(), match[2]
-            if named or not pairs:
-                pairs.append(named or ("", line))
+            if named and named[0].lower() in REMARKS:
+                named = None
+            if named or changes or not pairs:
+                pairs.append(named or (">>" if changes else "", bare if changes else line))
             else:
                 pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {line}")
     cleaned = [(html.unescape(name).strip(), " ".join(TAG.sub("", text).split())) for name, text in pairs]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from conversations.dialogue import Turn
 from conversations.formats.captions import read_captions
 from conversations.formats.encodings import find_encoding
@@ -150,3 +152,41 @@ def test_a_name_above_the_time_of_each_cue_speaks(tmp_path):
     assert [(turn.speaker, turn.text) for turn in dialogue.turns] == said
     path.write_text("WEBVTT\n\n" + "\n\n".join(cues).replace("Kim Lee\n", "2\n").replace("Ann\n", "1\n"))
     assert read_export(path, Options()).result.dialogues == []
+
+
+def vtt(*cues):
+    return "WEBVTT\n\n" + "\n".join(f"00:00:{at:02}.000 --> 00:00:{at:02}.900\n{cue}\n" for at, cue in enumerate(cues))
+
+
+@pytest.mark.parametrize(
+    ("cues", "said"),
+    [
+        ((">> ANNA: Hello.", ">> Hi Anna.", "It is late."), ["ANNA", "unknown", "unknown"]),
+        (("&gt;&gt; ANNA: Hello.", "&gt;&gt; Hi.", "&gt;&gt; Hm.", "&gt;&gt; ANNA: So"), None),
+        (("HOST: Welcome. >> GUEST: Thanks.", "I see. >> No."), ["HOST", "GUEST", "GUEST", "unknown"]),
+        ((">>> KIM: The news.", ">> BO LEE: Thanks.", "And more."), ["KIM", "BO LEE", "BO LEE"]),
+        (("Anna: Is it so?", "- No.\n- Yes.", "Anna: Hm"), ["Anna", "Anna", "unknown", "Anna"]),
+        (("<v Anna>Hello", "and", "so", "on", "till", "six"), ["Anna"] * 6),
+    ],
+)
+def test_a_mark_of_a_change_is_another_voice(tmp_path, cues, said):
+    names = [turn.speaker for turn in read(tmp_path, vtt(*cues)).spoken()]
+    assert names == (said or ["ANNA", "unknown", "unknown 2", "ANNA"])
+
+
+@pytest.mark.parametrize(
+    "cues",
+    [
+        ("Hello.", "Note: the sail is torn.", "Shall we begin?"),
+        ("Hola.", "Nota: rota.", "Nota: otra vez.", "Fin."),
+        ("Well.", "Question: can we?", "Yes.", "So.", "Answer: no.", "I see.", "Fine."),
+        (">> Hello.", ">> Hi."),
+    ],
+)
+def test_captions_whose_names_are_words_of_speech_are_refused(tmp_path, cues):
+    assert "export the captions with speakers" in read(tmp_path, vtt(*cues)).problem
+
+
+def test_a_remark_in_captions_belongs_to_the_speaker_before(tmp_path):
+    script = read(tmp_path, vtt("ANNA: Hello.", "BO: Hi.", "Note: torn."))
+    assert script.spoken()[-1] == Turn("BO", "Note: torn.")
