@@ -199,7 +199,7 @@ class FileReader:
         )
         notes += () if quoted else ("its quotes are plain characters, not signs around cells",)
         shown = DELIMITERS.get(delimiter, repr(delimiter))
-        records = without_end(records) if delimiter in BARS else records
+        records = without_end(records, self.result) if delimiter in BARS else records
         if names and not options.named and are_parted(path, encoding, names, delimiter):
             notes = (*notes[bool(titles) :], PARTS)
             records = in_parts(records, [", ".join(filter(None, title)) for title in titles], self.name)

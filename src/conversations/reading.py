@@ -17,7 +17,7 @@ from conversations.by_recipe.recognising import Recognised
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from conversations.errors import CorpusError
 from conversations.formats.containers import Unpacking
-from conversations.formats.formats import CONTAINERS, ENDINGS, ending, stem
+from conversations.formats.formats import CONTAINERS, ENDINGS, ending, is_program, stem
 from conversations.guessing.names import columns_in
 from conversations.kept import KeptReading
 from conversations.one_file import Description, FileReader
@@ -99,7 +99,8 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
 
 
 def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking: Unpacking, bar: tqdm[Any]) -> Export:
-    inside = unpacking.open(source)
+    # An archive may hold a folder of mails.
+    inside = unpacking.open(unpacking.open(source))
     pieces = _files_in(inside)
     if inside != source and len(pieces) == 1 and ending(pieces[0]) in CONTAINERS:
         # An archive in an archive, but no deeper.
@@ -115,7 +116,7 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
         return export
     export = Export(inside)
     visible = sorted(p for p in pieces if not any(part.startswith(".") for part in p.relative_to(inside).parts))
-    files = [path for path in visible if ending(path) in (*ENDINGS, *CONTAINERS)]
+    files = [path for path in visible if ending(path) in (*ENDINGS, *CONTAINERS) and not is_program(path)]
     if len(files) > 1:
         files = [path for path in files if not READ_ME.fullmatch(path.stem)]
     export.skipped = [path for path in visible if path not in set(files)]

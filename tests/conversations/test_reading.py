@@ -337,3 +337,12 @@ def test_a_column_is_not_named_for_lines_that_have_none(tmp_path):
     chat = "3/5/24, 10:00 - Ana: Hello\n3/5/24, 10:01 - Bo: Hi\n"
     with pytest.raises(CorpusError, match="has no columns, and --speaker names one"):
         read(tmp_path, "chat.txt", chat, recipe="whatsapp_android", speaker="who")
+
+
+def test_programs_beside_the_data_of_an_archive_are_no_exports(tmp_path):
+    (tmp_path / "x" / "data").mkdir(parents=True)
+    rows = [{"id": "c", "speaker": name, "text": "Hello"} for name in ("Ana", "Bo")]
+    (tmp_path / "x" / "data" / "talk.js").write_text(f"window.YTD.talk.part0 = {json.dumps(rows)};\n")
+    (tmp_path / "x" / "data" / "talk.min.js").write_text("(function(){var a = [1];})();")
+    export = read_export(tmp_path / "x", Options())
+    assert (len(export.result.dialogues), len(export.result.quarantine)) == (1, 0)

@@ -1,4 +1,4 @@
-"""Files that hold other files or tables: zip and tar archives, workbooks, Word documents and SQLite databases.
+"""Files that hold other files or tables: archives, workbooks, Word documents, databases, XML and mails.
 
 What is inside is written as plain files into a temporary folder, within bounds, and read from there.
 """
@@ -6,6 +6,7 @@ What is inside is written as plain files into a temporary folder, within bounds,
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shutil
 import sqlite3
@@ -24,7 +25,9 @@ from conversations.errors import CorpusError
 from conversations.formats.addresses import as_address, fetched, without_secrets
 from conversations.formats.archives import DAMAGE, MIB, Member, open_tar, place_within, require_bounds, zip_members
 from conversations.formats.encodings import open_bytes
-from conversations.formats.formats import CONTAINERS, ENDINGS, ending
+from conversations.formats.formats import CONTAINERS, ENDINGS, MAILS, XML, ending, stem
+from conversations.formats.mails import BEGIN, mail_rows
+from conversations.formats.xml_rows import xml_rows
 
 ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\0"
 TAR, TARS = b"ustar", (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
@@ -55,7 +58,7 @@ class Unpacking:
         return text
 
     def open(self, path: Path) -> Path:
-        """Return the folder with the content of a container, or of an address; any other path unchanged.
+        """Return the folder with the content of a container, of an address or of mails; any other path unchanged.
 
         :raises CorpusError: if the container is damaged, too large, or holds nothing to read, or cannot be fetched.
         """
@@ -64,12 +67,14 @@ class Unpacking:
             local = fetched(address, self._new_folder())
             self._shown[str(local)] = without_secrets(address)
             path = local
-        unpack = None if path.is_dir() else _unpacker(path)
+        unpack = (_unpack_mails if _holds_mails(path) else None) if path.is_dir() else _unpacker(path)
         if unpack is None:
             if self._table and not path.is_dir():
                 raise CorpusError(f"{path} has no tables (--table); expected a workbook or a database. Leave it out.")
             return path
         folder, shown = self._new_folder(), self.shown(str(path))
+        # Rows are shown as the file itself.
+        self._shown[str(folder / f"{stem(path)}.jsonl")] = shown
         note = unpack(path, folder, self._table)
         self.notes += [f"{Path(shown).name} {note}"] if note else []
         if unpack in (_unpack_workbook, _unpack_database):
@@ -94,6 +99,10 @@ def _unpacker(path: Path) -> Callable[[Path, Path, str | None], str | None] | No
         return _unpack_workbook
     if start[257:262] == TAR or path.name.lower().endswith(TARS):
         return _unpack_tar
+    if BEGIN.match(start) or ending(path) in MAILS:
+        return _unpack_mails
+    if start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<?xml") or ending(path) in XML:
+        return _unpack_xml
     if not start.startswith(ZIP):
         return None
     try:
@@ -230,6 +239,26 @@ def _unpack_document(path: Path, folder: Path, _: str | None) -> None:
             _write_csv(folder / f"{path.stem}{f'-{number}' if len(tables) > 1 else ''}.csv", rows)
         return
     (folder / f"{path.stem}.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _holds_mails(folder: Path) -> bool:
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    return bool(files) and all(ending(path) == ".eml" for path in files)
+
+
+def _unpack_mails(path: Path, folder: Path, _: str | None) -> None:
+    _write_rows(
+        folder / f"{stem(path)}.jsonl", mail_rows(sorted(path.rglob("*.[eE][mM][lL]*")) if path.is_dir() else [path])
+    )
+
+
+def _unpack_xml(path: Path, folder: Path, _: str | None) -> None:
+    _write_rows(folder / f"{stem(path)}.jsonl", xml_rows(path))
+
+
+def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8") as handle:
+        handle.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _table_rows(table: ElementTree.Element) -> list[list[str]]:

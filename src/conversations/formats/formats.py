@@ -16,7 +16,7 @@ from conversations.formats.captions import ARROW
 from conversations.formats.encodings import Encoding, open_bytes, open_text
 from conversations.formats.logs import has_named_values, has_vertical_rows
 from conversations.formats.plain_text import is_script
-from conversations.formats.records import BY_ID, below_ids, each_of, lists_in
+from conversations.formats.records import ASSIGNMENT, BY_ID, below_ids, each_of, lists_in
 from conversations.formats.table_parts import has_ruled_table
 from conversations.formats.tables import DELIMITERS
 from conversations.guessing.names import NAMES, by_name, columns_in, known_names, plain
@@ -27,10 +27,11 @@ from conversations.vocabulary import word_set
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
     **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".log": "text", ".cha": "text"},
-    **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt", ".sbv": "srt"},
+    **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt", ".sbv": "srt", ".js": "json"},
 }
 ARCHIVES, WORKBOOKS = (".zip", ".tar", ".tgz"), (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-CONTAINERS = (*ARCHIVES, *WORKBOOKS, ".docx", ".odt", ".db", ".sqlite", ".sqlite3")
+XML, MAILS = (".xml", ".eaf", ".trs", ".exb", ".tei", ".chatlog"), (".mbox", ".mbx", ".eml")
+CONTAINERS = (*ARCHIVES, *WORKBOOKS, ".docx", ".odt", ".db", ".sqlite", ".sqlite3", *XML, *MAILS)
 PAGE = word_set("columns", "page")
 HEAD_LINES = 300
 JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
@@ -39,7 +40,6 @@ READABLE = "a table, JSON, text, captions, a workbook or an archive of them"
 UNREADABLE = (
     (b"<!doctype html", "a web page", "Export JSON or text instead: most tools offer it beside HTML."),
     (b"<html", "a web page", "Export JSON or text instead: most tools offer it beside HTML."),
-    (b"<?xml", "XML", "Export CSV, JSON or text instead."),
     (b"%pdf", "a PDF", "Export text, or save the document as plain text."),
     (b"id3", "a sound", "Transcribe it first; the transcript can be imported."),
     (b"{\\rtf", "a rich text document (RTF)", "Save it as plain text or as a Word document (.docx)."),
@@ -80,6 +80,14 @@ def is_parquet(path: Path) -> bool:
         if start.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(mark):
             raise CorpusError(f"{path} is {kind}, which is not read; expected {READABLE}. {remedy}")
     return start.startswith(b"PAR1")
+
+
+def is_program(path: Path) -> bool:
+    """Return whether a file of JavaScript holds no data, which an archive has behind "window.YTD.tweets.part0 = "."""
+    if ending(path) != ".js":
+        return False
+    with open_bytes(path) as handle:
+        return not ASSIGNMENT.match(handle.read(300).decode("utf-8", "replace"))
 
 
 def find_format(path: Path, encoding: Encoding) -> str:

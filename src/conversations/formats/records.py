@@ -19,6 +19,8 @@ from conversations.formats.encodings import Encoding, is_damaged, open_text
 from conversations.guessing.names import known_names
 
 BLOCK = 1 << 20
+# In front of JSON in a program's file, "window.YTD.tweets.part0 = [", a semicolon behind it.
+ASSIGNMENT = re.compile(r"[\s\ufeff]*(?:(?:var|let|const|export default)\s+)?[\w.$\[\]\"']{1,200}\s*=\s*(?=[\[{])")
 SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 LINE_END = re.compile(r"\r\n|\r|\n")
 BY_ID = ("*",)
@@ -85,6 +87,9 @@ class JsonText:
         self._ended = False
         self._decoder = json.JSONDecoder()
         self.line = 1
+        self._more()
+        if match := ASSIGNMENT.match(self._buffer):
+            self._move(match.end())
 
     def peek(self) -> str:
         """Return the next character that is no space; "" at the end."""
@@ -150,7 +155,9 @@ class JsonText:
         self.take("}")
 
     def end(self) -> None:
-        """Raise if anything follows."""
+        """Raise if anything follows but the semicolon behind an assignment."""
+        if self.peek() == ";":
+            self.take(";")
         if self.peek():
             raise self._broken("something follows after the end")
 

@@ -80,8 +80,8 @@ def _repeats_names(record: Record) -> bool:
     return bool(cells) and not record.problem and all(same)
 
 
-def without_end(records: Iterable[Record]) -> Iterator[Record]:
-    """Leave out what databases write below a table of pipes: "(4 rows)", "4 rows in set (0.00 sec)"."""
+def without_end(records: Iterable[Record], result: ImportResult) -> Iterator[Record]:
+    """Leave out what stands below a table of pipes: "(4 rows)", as databases write, or further text."""
     held: list[Record] = []
     for record in records:
         if record.problem and len(record.values) == 1:
@@ -89,6 +89,8 @@ def without_end(records: Iterable[Record]) -> Iterator[Record]:
             continue
         yield from (*held, record)
         held = []
+    if held:
+        result.notes[f"lines below the table are left out: {len(held)}"] = None
 
 
 def _filled(record: Record) -> list[str]:

@@ -31,6 +31,8 @@ SAMPLED_LINES = 200
 MOST_TITLES = 15
 # A line below the names of the columns, or around a table: "|---|:--:|", "----+----", "+====+", "├──┼──┤".
 RULE = re.compile(r"[\s:+=\u2500-\u257f-]*[-=\u2500\u2550]{2}[\s:+=\u2500-\u257f-]*")
+# A bar inside a cell, as Markdown writes it, stands for this character until the cells are parted.
+ESCAPED_BAR, HIDDEN_BAR = "\\|", "\ue000"
 DAMAGED_ROW = "the row is damaged: it holds bytes that are not valid characters"
 
 
@@ -103,7 +105,7 @@ def read_rows(
     that a stray quote costs one row, not those after it.
     """
     with open_text(path, encoding) as text, _cells_of_any_size():
-        lines = Lines(iter(text))
+        lines = Lines(_hidden(text) if delimiter in BARS else iter(text))
         reader = _reader(lines, delimiter, quoted=quoted)
         while True:
             line = lines.first
@@ -118,10 +120,15 @@ def read_rows(
             lines.next_row()
             # A mark of the byte order also stands where files were put together.
             cells = [cell.removeprefix("\ufeff") for cell in cells[:1]] + cells[1:]
+            cells = [cell.replace(HIDDEN_BAR, "|") for cell in cells] if delimiter in BARS else cells
             if line == 1 and _is_separator_line(cells):
                 cells = []
             if any(cell.strip() for cell in cells) and not (delimiter in BARS and RULE.fullmatch("".join(cells))):
                 yield line, cells, DAMAGED_ROW if is_damaged("".join(cells)) else ""
+
+
+def _hidden(lines: Iterable[str]) -> Iterator[str]:
+    return (line.replace(ESCAPED_BAR, HIDDEN_BAR) for line in lines)
 
 
 def _reader(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
@@ -170,7 +177,7 @@ def _head(path: Path, encoding: Encoding) -> list[str]:
 
 def _rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
     rows: list[list[str]] = []
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(_hidden(lines), delimiter=delimiter, strict=True)
     # The last row may be cut by the end of the sample.
     with contextlib.suppress(csv.Error):
         rows.extend(row for row in reader if row and not (delimiter in BARS and RULE.fullmatch("".join(row))))

@@ -167,7 +167,8 @@ def test_a_table_of_a_file_without_tables_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("<!DOCTYPE html><p>x", "is a web page"), ("%PDF-1.4", "is a PDF"), ("<?xml ?>", "is XML")]
+    ("content", "message"),
+    [("<!DOCTYPE html><p>x", "is a web page"), ("%PDF-1.4", "is a PDF"), ("<?xml version='1.0'?><a/>", "is XML")],
 )
 def test_what_is_no_text_is_refused_with_a_way_out(tmp_path, content, message):
     (tmp_path / "a.txt").write_text(content)
