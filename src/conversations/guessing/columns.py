@@ -22,7 +22,6 @@ from conversations.guessing.plausibility import (
     require_named,
     require_one_meaning,
     require_plausible,
-    threads_without_id,
     unknown,
 )
 from conversations.guessing.speech import ALL_SAID, NotSpeech, find_not_speech
@@ -97,7 +96,9 @@ class Columns(NamedColumns):
     def meanings(self) -> dict[str, str]:
         """Meaning of each used column by its name; a column inside a record's turns is named `turns.name`."""
         inside = f"{self.turns}." if self.turns else ""
-        pairs = [(self.dialogue_id, "dialogue id"), (self.other_id, "dialogue id, else"), (self.opening, "first turn")]
+        own, parent = self.branch or (None, None)
+        pairs = [(own, "id of the message"), (parent, "message that it answers")] if not self.turns else []
+        pairs += [(self.dialogue_id, "dialogue id"), (self.other_id, "dialogue id, else"), (self.opening, "first turn")]
         if self.opening == ITSELF:
             pairs += [(self.speaker, "speaker of the first turn"), (self.text, "text of the first turn")]
         pairs += [(self.turns, "turns"), (self.closing, "last turn")]
@@ -288,13 +289,19 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
             groups = evidence.groups_of(sample, dialogue_id)
         require_plausible(groups, left, speaker, text, path)
     labels = options.labels or _as_tuple(take(_label(sample, left)))
-    if not dialogue_id and not options.speaker and (parent := threads(sample)):
-        raise threads_without_id(parent, path)
+    links = threads(sample) if dialogue_id in (None, options.dialogue_id) else None
+    if links and dialogue_id in (None, links[1]):
+        # Named as the id, too, the row that a row answers is none: the first row of a dialogue answers nobody.
+        dialogue_id, left = None, [name for name in left if name not in links]
+    else:
+        links = None
     if not text or not (speaker or answer):
         wanted = "text" if not text else "speaker"
         raise unknown(wanted, names, path, "the rows", closest(groups, left, text))
     day = None if options.time else evidence.day_column(sample, left, time)
-    columns = Columns(dialogue_id=dialogue_id, speaker=speaker, text=text, time=time, day=day, labels=labels)
+    columns = Columns(
+        dialogue_id=dialogue_id, speaker=speaker, text=text, time=time, day=day, labels=labels, branch=links
+    )
     columns = _of_exchange(columns, sample, answer)
     return _finished(columns, sample, names, left, options)
 
@@ -317,10 +324,12 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         [name] = labels
         labels = ()
         notes = (f"{name!r} changes inside dialogues, so it is not taken as a label; --label {name} takes it",)
-    free = not (columns.dialogue_id or options.speaker)
+    free = not (columns.dialogue_id or columns.branch or options.speaker)
     receiver = evidence.receiver_column(sample, left, columns.speaker) if free else None
     if receiver:
         notes += (f"each pair of {columns.speaker!r} and {receiver!r} is a dialogue; if not so, name it with --id",)
+    elif columns.branch:
+        notes += (f"rows that answer each other by {columns.branch[1]!r} are a dialogue; if not so, name it with --id",)
     elif columns.dialogue_id is None and not alone:
         blocks = evidence.blocks(sample, left, columns.speaker, columns.text)
         notes += (f"{ONE_DIALOGUE}; {blocks!r} may tell them apart" if blocks else ONE_DIALOGUE,)

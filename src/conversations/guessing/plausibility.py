@@ -189,11 +189,3 @@ def nested_turns(name: str, turns: str, path: Path) -> CorpusError:
         f"{path}: the turns in column {turns!r} hold further turns in {name!r}; expected one list of turns. "
         f"Describe the tree in a recipe (docs/recipes.md), or take only the upper ones by --turns {turns}."
     )
-
-
-def threads_without_id(parent: str, path: Path) -> CorpusError:
-    """Return the error for rows that are linked to dialogues, but have no id of a dialogue."""
-    return CorpusError(
-        f"{path}: rows name the row that they answer ({parent!r}), and no column tells the dialogues apart; expected "
-        "an id of the dialogue in each row. Name its column by --id, or add one."
-    )

@@ -102,8 +102,8 @@ def _branches(turns: Any) -> tuple[str, str] | None:
     return links if parents and parents.most_common(1)[0][1] > 1 else None
 
 
-def threads(rows: Values) -> str | None:
-    """Return the column of the row that a row answers, if such answers make two or more dialogues of the rows."""
+def threads(rows: Values) -> tuple[str, str] | None:
+    """Return the columns of a row's id and of the row that it answers, if answers make several dialogues of the rows."""
     links = _links(rows)
     if not links:
         return None
@@ -111,7 +111,7 @@ def threads(rows: Values) -> str | None:
     ids = {as_name(row.get(own)) for row in rows} - {""}
     answers = {as_name(row.get(own)): name for row in rows if (name := as_name(row.get(parent))) in ids}
     roots = set(answers.values()) - answers.keys()
-    return parent if 3 * len(answers) >= len(rows) and len(roots) > 1 else None
+    return links if 3 * len(answers) >= len(rows) and len(roots) > 1 else None
 
 
 def nested(turns: Values, text: str) -> str | None:

@@ -100,15 +100,19 @@ def test_marks_around_names_are_taken_off(tmp_path):
             "no column of the rows is known to hold the speaker",
         ),
         ("call_id,turn_1,turn_2,turn_3\n1,Hello how are you,I lost it,I block it\n", "hold one turn each"),
-        (
-            "id,in_reply_to,author,text\n1,,a,what is tea\n2,1,b,a drink it is\n3,,a,any news now\n4,3,b,none at all\n",
-            "rows name the row that they answer",
-        ),
     ],
 )
 def test_rows_that_hardly_hold_a_speaker_are_refused(tmp_path, rows, message):
     with pytest.raises(CorpusError, match=message):
         read(tmp_path, "e.csv", rows)
+
+
+@pytest.mark.parametrize("options", [{}, {"dialogue_id": "in_reply_to"}])
+def test_rows_that_answer_each_other_are_a_dialogue(tmp_path, options):
+    rows = "1,,a,what is tea\n2,1,b,a drink it is\n3,,a,any news now\n4,3,b,none at all\n5,2,a,thank you so much\n"
+    dialogues, refused = read(tmp_path, "e.csv", f"id,in_reply_to,author,text\n{rows}", **options)
+    assert {item.dialogue_id: len(item.turns) for item in dialogues} == {"1": 3, "3": 2}
+    assert not refused
 
 
 def test_a_reading_that_was_refused_is_taken_if_the_user_names_it(tmp_path):
