@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from itertools import pairwise
@@ -25,6 +26,27 @@ from conversations.values.cells import as_name, cell_text
 Values = dict[str, Any]
 Change = Callable[[Values], Values]
 NEARLY_ALL = 0.8
+# "05/Mar/24 10:00 AM;kim;It is up again."
+COMMENT = re.compile(r"([^;\n]{0,30}\d:\d\d[^;\n]{0,12});([^;\n]{1,120});(.*)", re.DOTALL)
+
+
+def comments_in_columns(sample: Sequence[Values]) -> Callable[[Values], Values] | None:
+    """Return a function that lists the comments of an issue, each in a column with its time and author, as Jira does.
+
+    Authors may be numbers, whose names stand in columns such as "Reporter" beside "Reporter Id".
+    """
+    cells = {name: [text for values in sample if (text := cell_text(values.get(name)))] for name in columns_in(sample)}
+    named = [name for name in cells if plain(re.sub(r" \(\d+\)$", "", name)) in ("comment", "comments")]
+    if not any(map(cells.get, named)) or not all(COMMENT.fullmatch(text) for name in named for text in cells[name]):
+        return None
+
+    def listed(values: Values) -> Values:
+        known = {values[f"{name} Id"]: cell for name, cell in values.items() if cell and f"{name} Id" in values}
+        matches = [match for name in named if (match := COMMENT.fullmatch(cell_text(values.get(name))))]
+        comments = [{"author": known.get(it[2], it[2]), "text": it[3], "created": it[1]} for it in matches]
+        return {name: value for name, value in values.items() if name not in named} | {"comments": comments}
+
+    return listed
 
 
 class Restarts:
@@ -145,6 +167,7 @@ BESIDE_LISTS = {
 }
 # If no recipe fits, in this order.
 WITHOUT_RECIPE = {
+    "comments in columns": Step(comments_in_columns),
     "a turn per column": Step(lambda sample: turns_of_columns(columns_in(sample))),
     "ids in objects": Step(identifying, unless=("id",)),
     "turns by their sides": Step(turns_by_side),

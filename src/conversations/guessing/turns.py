@@ -103,7 +103,7 @@ def _branches(turns: Any) -> tuple[str, str] | None:
 
 
 def threads(rows: Values) -> tuple[str, str] | None:
-    """Return the columns of a row's id and of the row that it answers, if answers make several dialogues of the rows."""
+    """Return the columns of a row's id and of the row that it answers, if answers make several dialogues of rows."""
     links = _links(rows)
     if not links:
         return None

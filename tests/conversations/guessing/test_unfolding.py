@@ -6,7 +6,7 @@ import pytest
 
 from conversations.guessing.exchanges import latest
 from conversations.guessing.unfolding import nesting, turns_by_side, turns_of_columns, unfolding
-from tests.conversations.exports import imported
+from tests.conversations.exports import imported, turns_of
 
 
 def test_objects_that_hold_a_text_by_its_side_become_turns():
@@ -147,3 +147,18 @@ def test_a_history_of_pairs_is_one_too():
     change = latest([row, {"history": [], "input": "Bye", "output": "So long"}])
     assert change is not None
     assert [turn["content"] for turn in change(row)["history"]] == ["Hi", "Yes?", "My card", "Lost?", "yes", "blocked"]
+
+
+def test_comments_of_an_issue_stand_in_columns_of_one_name(tmp_path):
+    rows = (
+        "Issue key,Reporter,Reporter Id,Created,Description,Comment,Comment\n"
+        "IT-5,Maria,5d:a,05/Mar/24 10:00 AM,My mail is down,05/Mar/24 10:05 AM;5d:b;Is it on?,"
+        '"05/Mar/24 10:06 AM;5d:a;Yes; it is.\nStill down."\n'
+        "IT-6,Bo,5d:c,05/Mar/24 11:00 AM,The door squeaks,05/Mar/24 11:05 AM;5d:b;I come.,\n"
+    )
+    assert turns_of(imported(tmp_path, "jira.csv", rows)) == {
+        "IT-5": ["Maria: My mail is down", "5d:b: Is it on?", "Maria: Yes; it is.\nStill down."],
+        "IT-6": ["Bo: The door squeaks", "5d:b: I come."],
+    }
+    german = "Vorgangsschlüssel,Autor,Beschreibung,Kommentar\nA-1,Bo,Die Tür klemmt,05.03.2024 10:05;kim;Ich komme\n"
+    assert turns_of(imported(tmp_path, "jira2.csv", german)) == {"A-1": ["Bo: Die Tür klemmt", "kim: Ich komme"]}
