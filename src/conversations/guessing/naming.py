@@ -15,6 +15,8 @@ Pair = tuple[str, str]
 INSIDE = re.compile(r"(?:^|(?<=[\s.?!…\"”)]))((?:[^\W_][\w'’-]*)(?: [^\W_][\w'’-]*){0,2})\s?[:：]\s")
 IN_BRACKETS = re.compile(r"\[([^\W_][\w'’ -]{0,30})\]\s?[:：]")
 SMALL = re.compile(r"^([^\W\d_][\w.'’-]*(?: [\w.'’-]+){1,2})\s?[:：]\s+(.*)$", re.DOTALL)
+# "Lee, Kim: Hello"
+INVERTED = re.compile(r"^([^\W\d_][\w'’ -]{0,30}, [^\W\d_][^:,;?!\n]{0,40}):\s*(.*)$", re.DOTALL)
 # Lines that begin with a name but have no colon: "[Anna] hello", "Anna> hello", "Anna - hello", "花子「こんにちは」".
 LABELLED = tuple(
     re.compile(pattern)
@@ -87,6 +89,7 @@ def repeated_names(lines: Sequence[str], pairs: list[Pair | None]) -> list[Pair 
     begin remarks if two others speak.
     """
     pairs = [pair or small for pair, small in zip(pairs, _small_names(lines, pairs), strict=True)]
+    pairs = _inverted_names(lines, pairs) or pairs
     remarks = {pair[0] for pair in pairs if pair and (pair[0].lower() in REMARKS or REMARK.fullmatch(pair[0]))}
     if len({pair[0] for pair in pairs if pair} - remarks) > 1:
         pairs = [pair if pair and pair[0] not in remarks else None for pair in pairs]
@@ -132,6 +135,16 @@ def _small_names(lines: Sequence[str], pairs: Sequence[Pair | None]) -> list[Pai
     together = {before for before, after in pairwise(spoken) if before == after}
     names = {name for name in names if name not in together and len(set(spoken)) > 1}
     return [(match[1], match[2]) if match and match[1] in names else None for match in matches]
+
+
+def _inverted_names(lines: Sequence[str], pairs: Sequence[Pair | None]) -> list[Pair | None] | None:
+    """Return the pairs with those of names such as "Lee, Kim", if most lines have one and some come back."""
+    matches = [None if pair else INVERTED.match(line) for line, pair in zip(lines, pairs, strict=True)]
+    counts = Counter(match[1] for match in matches if match)
+    capitals = all(part[:1].isupper() or " " in part for name in counts for part in name.split(", "))
+    if len(counts) < 2 or len(counts) == counts.total() or counts.total() <= sum(map(bool, pairs)) or not capitals:
+        return None
+    return [(match[1], match[2]) if match else pair for match, pair in zip(matches, pairs, strict=True)]
 
 
 def labelled_lines(lines: Sequence[str], is_name: Callable[[str], bool]) -> list[Pair | None] | None:

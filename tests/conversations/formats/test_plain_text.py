@@ -211,3 +211,16 @@ def test_items_of_a_numbered_list_are_no_speakers():
     assert [turn.speaker for turn in script.spoken()] == ["Agent", "Customer", "Agent"]
     script = script_of("1. Kim: Hello\n2. Ann: Hi\n3. Kim: Yes")
     assert [turn.speaker for turn in script.spoken()] == ["Kim", "Ann", "Kim"]
+
+
+@pytest.mark.parametrize("form", ["{}: {}", "{}:\n{}\n", "[10:00] {}: {}", "2024-03-05 10:00 {}: {}"])
+def test_a_name_may_stand_behind_the_family_name(form):
+    said = [
+        ("Lee, Kim", "Hello"),
+        ("O'Neil, Ana M. (Vale)", "Well, Kim: no"),
+        ("Lee, Kim", "Fine"),
+        ("van Dam, Bo", "Hm"),
+    ]
+    script = script_of("\n".join(form.format(*turn) for turn in said))
+    assert [(turn.speaker, turn.text) for turn in script.spoken()] == said
+    assert not is_script("Well, Kim: no\nThat is that.\nSo, Ana: yes\nI see.")
