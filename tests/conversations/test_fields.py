@@ -69,6 +69,9 @@ def with_field(data, recipe, example, name, value):
     """The text of an example with one more field somewhere; None if there is no place for it."""
     if example.file.endswith(".csv"):
         rows = list(csv.reader(io.StringIO(example.text)))
+        if len({len(row) for row in rows}) > 1:
+            # Titles stand above the names of the columns.
+            return None
         out = io.StringIO()
         shown = value if isinstance(value, str) else json.dumps(value)
         csv.writer(out).writerows([[*rows[0], name], *([*row, shown] for row in rows[1:])])
