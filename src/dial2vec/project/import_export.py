@@ -23,7 +23,6 @@ from conversations.writing import (
     write_import,
 )
 from dial2vec.data.corpora import require_corpus
-from dial2vec.data.languages import start_advice
 from dial2vec.errors import CorpusError
 from dial2vec.files import checkout_lock
 from dial2vec.params import load_settings
@@ -126,6 +125,8 @@ def _say_what_is_next(result: ImportResult, places: Places, say: Callable[[str],
         if places.corpus in settings.corpora
         else f"put `corpora: [{places.corpus}]` into params.yaml, then `make run`"
     )
+    from dial2vec.data.languages import start_advice
+
     if advice := start_advice(result.dialogues, settings.encoder.name):
         say(advice)
     say(f"Next: {step}; or look at it without training:")
