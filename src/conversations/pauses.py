@@ -17,7 +17,7 @@ HOUR = 3600
 # A chat of so many turns and seconds is likely to hold several conversations, which begin after so many hours.
 MANY_TURNS, MONTH, NIGHT = 200, 30 * 24 * HOUR, 8
 # It is cut by itself into so many conversations at least, of so many turns on average: letters have fewer.
-CONVERSATIONS, TURNS_EACH = 10, 3
+CONVERSATIONS, TURNS_EACH = 10, 2
 ENDLESS = (
     f"dialogues of {MANY_TURNS} turns and more last over a month: with --pause {NIGHT} a new one begins where nobody "
     f"wrote for {NIGHT} hours"

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from conversations.dialogue import Dialogue, Quarantined, Turn, Value
 from conversations.errors import CorpusError, did_you_mean
 from conversations.guessing.names import is_role, plain
+from conversations.progress import counted
 from conversations.result import ImportResult
 from conversations.vocabulary import by_word, word_set
 
@@ -263,7 +264,7 @@ def redact(result: ImportResult, redactor: Redactor, *, name: str) -> None:
     """
     shown = redactor.text(name)
     taken = {dialogue.dialogue_id for dialogue in result.dialogues}
-    for at, dialogue in enumerate(result.dialogues):
+    for at, dialogue in enumerate(counted(result.dialogues, "dialogues masked")):
         masked = redactor.dialogue(dialogue)
         if redactor.identifies(dialogue.dialogue_id):
             numbers = (f"{shown}-{number}" for number in count(at + 1))

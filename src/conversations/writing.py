@@ -13,6 +13,7 @@ from conversations.errors import CorpusError
 from conversations.files import atomic_path, read_json, transcript_files, write_errors, write_json
 from conversations.formats.addresses import as_address, without_secrets
 from conversations.formats.formats import stem
+from conversations.progress import counted
 from conversations.result import ImportResult
 
 # File systems allow names of 255 bytes; the rest is for endings and the mark of a half-written file.
@@ -152,7 +153,7 @@ def write_import(result: ImportResult, places: Places) -> Path | None:
     kept = places.replaced() if foreign(places) else None
     own = [_digest(places.output)] if places.output.exists() and not kept else []
     with atomic_path(places.output) as temporary:
-        write_dialogues(temporary, result.dialogues)
+        write_dialogues(temporary, counted(result.dialogues, "dialogues written"))
         if kept:
             with write_errors(kept):
                 kept.parent.mkdir(parents=True, exist_ok=True)

@@ -60,6 +60,10 @@ def test_a_chat_of_months_is_cut_at_its_pauses_and_a_note_says_how_to_keep_it_wh
     assert not [text for text in whole.notes if "pause" in text]
 
 
+def test_an_exchange_a_day_is_a_conversation(tmp_path):
+    assert len(imported(tmp_path, "_chat.txt", whatsapp(said(100, 2))).dialogues) == 100
+
+
 @pytest.mark.parametrize(
     ("days", "a_day", "every"),
     [(20, 30, 1), (25, 6, 3), (220, 1, 1), (8, 40, 9)],

@@ -10,8 +10,8 @@ from pathlib import Path
 from conversations.errors import CorpusError
 
 # A single letter before a colon is a drive. A `Path` has one of the two slashes of an address.
-ADDRESS = re.compile(r"(?:hf|mlflow):[^/]|[a-z][a-z0-9+.-]+:(?:/|:)", re.IGNORECASE)
-SLASHES = re.compile(r"((?:^|::)[a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
+ADDRESS = re.compile(r"hf:[^/]|mlflow:.|[a-z][a-z0-9+.-]+:[/:]", re.IGNORECASE)
+SLASHES = re.compile(r"((?:^|::)(?!mlflow:)[a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 # What stands before @ is a user, but on GitHub the owner and the repository.
 SECRETS = re.compile(r"(?<=://)(?<!github://)[^/@\s]*@|[?#][^\s'\")\]]*")
 # Fetches the traces of an experiment; named here, not imported, because the reader needs nothing of dial2vec.
@@ -39,7 +39,7 @@ def fetched(address: str, folder: Path) -> Path:
     :raises CorpusError: if there is nothing at the address, or a package for it is missing.
     """
     scheme, _, name = address.partition(":")
-    fetch = None if name.startswith("/") else SCHEMES.get(scheme)
+    fetch = None if address.startswith("hf://") else SCHEMES.get(scheme)
     return fetch(name, folder) if fetch else _copied(address, folder)
 
 

@@ -80,9 +80,11 @@ def show(
 
         serve_page(collection, maps, port=port, say=click.echo, browser=browser, later=later)
         return
+    from conversations.progress import waiting
     from dial2vec.collection.explorer.explorer_page import write_page
 
-    done = write_page(static, collection, maps)
+    with waiting("writing the page"):
+        done = write_page(static, collection, maps)
     click.echo(f"{static}: {done.dialogues} dialogues, {done.bytes / 1e6:.1f} MB")
     if done.left_out:
         click.echo(f"{done.left_out} others, drawn at random, were left out: the file would be too large", err=True)

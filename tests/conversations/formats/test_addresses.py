@@ -120,6 +120,8 @@ def test_the_traces_of_an_experiment_are_fetched_by_the_registry(monkeypatch):
     traces.fetch_traces = fetch_traces
     monkeypatch.setitem(sys.modules, "dial2vec.registry.traces", traces)
     assert ids("mlflow:shop") == ["cshop"]
+    # Databricks names experiments by paths.
+    assert ids("mlflow:/Users/ann/shop") == ["c/Users/ann/shop"]
 
 
 def test_a_path_of_this_machine_is_no_address(tmp_path, monkeypatch):
