@@ -255,6 +255,17 @@ def test_a_folder_is_read_and_what_cannot_be_used_is_counted(run, tmp_path):
     assert done.output.splitlines()[1].split() == ["dialogues", "150", "60"]
 
 
+def test_an_export_is_compared_and_its_dialogues_are_named_by_their_place(run, tmp_path):
+    rows = ["call_id,speaker,text"]
+    for dialogue in spoken(60, words=range(20, 30), seed=1):
+        rows += [f"{dialogue.dialogue_id},{turn.speaker},{turn.text}" for turn in dialogue.turns]
+    (tmp_path / "others.csv").write_text("\n".join(rows))
+    done = run("others.csv")
+    assert done.exit_code == 3, done.output
+    assert "(others.csv, dialogue " in done.output
+    assert str(tmp_path) not in done.output
+
+
 def test_too_few_dialogues_end_with_status_0_and_no_verdict(run, tmp_path):
     write_dialogues(tmp_path / "few.jsonl", spoken(3, words=range(20, 30), seed=1))
     done = run("few.jsonl")
