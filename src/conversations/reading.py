@@ -16,6 +16,7 @@ from conversations.by_recipe.recipe import known_recipes
 from conversations.by_recipe.recognising import Recognised
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from conversations.errors import CorpusError
+from conversations.formats.addresses import as_address
 from conversations.formats.containers import Unpacking
 from conversations.formats.formats import CONTAINERS, ENDINGS, ending, is_program, stem
 from conversations.guessing.names import columns_in
@@ -236,7 +237,7 @@ def read(source: str | Path, *, options: Options | None = None) -> list[Dialogue
 def holds_dialogues(path: Path) -> bool:
     """Return whether a path is a JSON Lines file whose first line is a dialogue."""
     # JSON may be a single line of hundreds of megabytes.
-    if not path.is_file() or path.suffix.lower() == ".json":
+    if as_address(path) or not path.is_file() or path.suffix.lower() == ".json":
         return False
     try:
         next(read_dialogues(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,8 @@ ABOUT, SHOWN = ("dataset_info.json", "dataset_infos.json"), 8
 def as_address(source: Path) -> str | None:
     """Return the address that a path stands for, such as `s3://bucket/calls.csv`; None for a path of this machine."""
     text = source.as_posix()
-    if not ADDRESS.match(text) or source.exists():
+    # A signed address is too long for a file name, of which `Path.exists` would complain.
+    if not ADDRESS.match(text) or os.path.lexists(source):
         return None
     return SLASHES.sub(r"\1://", text).replace("file://", "file:///")
 

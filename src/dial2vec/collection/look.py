@@ -101,8 +101,8 @@ def look_into(
             "Name one: --output FOLDER."
         )
     record = folder / OWN / "record.json"
-    named = without_secrets(address) if address else str(source)
-    state: dict[str, Any] = {"source": named, "state": _state(source, reading)}
+    known: dict[str, Any] = {} if address else {"state": _state(source, reading)}
+    state = known | {"source": without_secrets(address or str(source))}
     with folder_lock(folder / OWN, "looks into"):
         take_over(folder)
         with suppress(ArtifactError):
@@ -175,7 +175,7 @@ def _draw(folder: Path) -> None:
 def _state(source: Path, reading: LookReading) -> list[str]:
     """Return texts that change if the export, its reading or this library changes."""
     files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
-    sizes = ((path, path.stat()) for path in files if path.exists())
+    sizes = ((path, path.stat()) for path in files)
     return [version("dial2vec"), repr(reading), *(f"{path} {at.st_size} {at.st_mtime_ns}" for path, at in sizes)]
 
 
@@ -187,7 +187,7 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
     for old in (path for path in work.iterdir() if path.is_file() and path.name not in (".lock", "record.json")):
         old.unlink()
     places = Places(Path.cwd(), "", source, redacted=reading.masks is not None, file=file)
-    export = None if reading.masks else _in_pieces(source, file, reading)
+    export = None if reading.masks or as_address(source) else _in_pieces(source, file, reading)
     if export is None:
         return _at_once(source, places, reading, say)
     say(f"{import_summary(export, None)}\n")

@@ -91,6 +91,25 @@ def test_a_data_set_is_read_from_the_cache_whole_or_by_a_split_or_subset(hub):
     assert len(ids("hf:ann/kites")) == 3
 
 
+def test_a_signed_address_may_be_longer_than_a_file_name(memory, tmp_path, monkeypatch, tiny_folder):
+    monkeypatch.chdir(tmp_path)
+    signed = f"memory://box/signed.csv?sig={'x' * 400}"
+    memory.pipe(signed.removeprefix("memory:/"), TABLE.format(4).encode())
+    model = ("--model", tiny_folder)
+    assert ids(signed) == ["c4"]
+    for command in (
+        ("import", signed, "--output", "calls.jsonl"),
+        ("look", signed, *model, "--static", "map.html"),
+        ("embed", signed, *model, "--output", "v.parquet"),
+        ("explain", signed, "c4", *model),
+    ):
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, done.output
+        assert "sig=" not in done.output
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in written if b"sig=" in path.read_bytes()]
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [

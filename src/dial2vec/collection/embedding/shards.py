@@ -14,6 +14,7 @@ from typing import IO, Self
 
 from conversations.dialogue import Dialogue, Origin, Quarantined, dialogues_of_lines
 from conversations.files import reading_errors
+from conversations.formats.addresses import as_address
 from dial2vec.errors import CorpusError
 
 SIZE = 2048
@@ -45,7 +46,7 @@ def files_of(source: Path) -> list[Path]:
 
     Hidden files and files written by embedding (`.parts`, `.quarantine.jsonl`) do not count.
     """
-    if not source.is_dir():
+    if as_address(source) or not source.is_dir():
         return [source]
     return [path for path in _inside(source) if path.name.lower().endswith(ENDINGS)]
 

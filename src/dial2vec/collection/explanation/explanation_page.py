@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.files import atomic_path
+from conversations.formats.addresses import as_address
 from conversations.words import number
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.collection.explanation.explanation import Explanation, Matching, explain
@@ -239,7 +240,7 @@ def explain_file(
     :param output: file to write; None names it by the dialogue.
     :param say: called with each line of output.
     """
-    if (path / MANIFEST).is_file():
+    if not as_address(path) and (path / MANIFEST).is_file():
         collection, model = CollectionFolder(path), model or str(path / "model")
         if dialogue_id is None:
             raise CorpusError(
