@@ -25,7 +25,11 @@ def joined(rows: Sequence[Row], reading: ClockReading) -> list[Row]:
     history = any(map(_has_history, parts))
     longest: dict[str, list[Row]] = {}
     for part in parts:
-        longest[_request(part)] = max(longest.get(_request(part), part), part, key=len)
+        # Of two that are equally long, the one without prompts around its questions.
+        whole = max(
+            longest.get(_request(part), part), part, key=lambda rows: (len(rows), -sum(len(r.text) for r in rows))
+        )
+        longest[_request(part)] = whole
     turns: list[Row] = []
     begins: dict[str, int] = {}
     for part in parts:
@@ -57,8 +61,16 @@ def _same(row: Row, other: Row) -> bool:
 
 
 def _is_among(part: Sequence[Row], whole: Sequence[Row]) -> bool:
+    """Return whether all turns of a part are among others; all but the last may be in them, as questions in prompts."""
     rest = iter(whole)
-    return all(any(_same(row, other) for other in rest) for row in part)
+    *before, last = part
+    return all(any(_same(row, other) or _holds(row, other) for other in rest) for row in before) and any(
+        _same(last, other) for other in rest
+    )
+
+
+def _holds(row: Row, other: Row) -> bool:
+    return row.speaker == other.speaker and (row.text in other.text or other.text in row.text)
 
 
 def _agreeing(turns: Sequence[Row], part: Sequence[Row], begin: int) -> int:

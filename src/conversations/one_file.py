@@ -42,6 +42,7 @@ from conversations.formats.records import (
     rows_below_names,
     rows_of_columns,
 )
+from conversations.formats.spans import are_spans, unfolded
 from conversations.formats.table_parts import PARTS, are_parted, in_parts, without_end, without_names
 from conversations.formats.tables import (
     BARS,
@@ -174,6 +175,8 @@ class FileReader:
 
     def _place_of(self, outlined: Any) -> tuple[str, ...] | None:
         """Return the keys that lead to the records in a JSON file by the recipe that is named or fits."""
+        if not self.options.turns and are_spans(outlined[0] if outlined and isinstance(outlined, list) else outlined):
+            return () if isinstance(outlined, list) else None
         if self.options.recipe not in (None, NO_RECIPE):
             recognised = recipe_of_json(outlined, [load_recipe(self.options.recipe or "")])
             return recognised[1] if recognised else NOWHERE
@@ -183,7 +186,8 @@ class FileReader:
         """Return the records without wrappers, unless a recipe or the named turns need them as they are."""
         first = list(islice(records, SHOWN))
         known = bool(self.options.turns) or self.options.recipe not in (None, NO_RECIPE)
-        if self._looks_for_recipe():
+        known = known or any(are_spans(record.values) for record in first)
+        if self._looks_for_recipe() and not known:
             known = self.recognised.of_records([r.values for r in first if not r.problem]) is not None
         records = chain(first, records)
         return records if known else unwrapped(records)
@@ -255,6 +259,7 @@ class FileReader:
 
     def _read_records(self, records: Iterator[Record], description: Description) -> Description:
         selection = self.selection
+        records = records if self.options.turns else unfolded(records)
         sample, rest, repairs = repaired(selection.apply(records), first=SAMPLE)
         usable = [record.values for record in sample if not record.problem]
         if not usable and selection.dropped:

@@ -14,16 +14,21 @@ from jmespath.functions import Functions, signature
 from jmespath.visitor import TreeInterpreter
 
 from conversations.values.cells import unpacked
+from conversations.values.messages import messages
 
 Find = Callable[[Any], Any]
 
 
 class RecipeFunctions(Functions):  # type: ignore[misc]
-    """The functions of JMESPath, and one for JSON that is stored as text."""
+    """The functions of JMESPath, one for JSON that is stored as text, and one for messages."""
 
     @signature({"types": []})  # type: ignore[untyped-decorator]
     def _func_parse_json(self, text: Any) -> Any:
         return unpacked(text) if isinstance(text, str) else None
+
+    @signature({"types": []}, {"types": ["string"]})  # type: ignore[untyped-decorator]
+    def _func_messages(self, value: Any, role: str) -> list[dict[str, str]]:
+        return messages(value, role)
 
 
 INTERPRETER = TreeInterpreter(jmespath.Options(custom_functions=RecipeFunctions()))

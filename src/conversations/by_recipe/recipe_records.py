@@ -75,6 +75,7 @@ class RecordReader:
         }
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
+        self._requests: dict[str, str] = {}
         self._named = False
         # The guess names all columns, and says where none is: nothing is sought or made up.
         self._drafted = not recipe.name
@@ -90,6 +91,20 @@ class RecordReader:
             return
         if self._has_trees and self.recipe.id:
             records = self._trees(records, self.recipe.id)
+        if self.recipe.request and not self._drafted:
+            yield from self._of_requests(records)
+            return
+        yield from self._each(records)
+
+    def _of_requests(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield plain records once all are known: any record of a request may name its dialogue, or none."""
+        plain = list(self._each(records))
+        for record in plain:
+            if (part := record.values.get("part")) and not record.values["id"]:
+                record.values["id"] = self._requests.get(part.request) or part.request or self._name
+        yield from plain
+
+    def _each(self, records: Iterable[Record]) -> Iterator[Record]:
         records = iter(records)
         first = list(islice(records, 2))
         for number, record in enumerate(chain(first, records), start=1):
@@ -97,15 +112,20 @@ class RecordReader:
                 yield record._replace(values={"id": self._id(record.values, "") if self.recipe.id else self._name})
                 continue
             values = self.recipe.decoded(record.values)
+            request = as_name(self.recipe.request(values)) if self.recipe.request else ""
+            if request and self.recipe.id and (own := as_name(self.recipe.id(values))):
+                self._requests.setdefault(request, own)
             if self.recipe.skip and _is_true(self.recipe.skip(values)):
                 self.skipped += 1
                 continue
             numbered = (len(first) > 1 or self._drafted) and not self.recipe.parts
+            known = self.left_out.total()
             plain = self._plain(values, f"{self._name}-{number}" if numbered else self._name)
+            if self.recipe.request and not plain["turns"] and self.left_out.total() == known:
+                self.skipped += 1
             if self.recipe.parts and isinstance(plain["turns"], list):
                 shared = {key: value for key, value in plain.items() if key != "turns"}
                 if self.recipe.parts != "new":
-                    request = as_name(self.recipe.request(values)) if self.recipe.request else ""
                     shared["part"] = DialoguePart(request, plain["date"])
                 times = {"time": plain["date"]}
                 yield from (
@@ -226,7 +246,7 @@ class RecordReader:
     def _id(self, values: dict[str, Any], name: str) -> str:
         """Return the id of a dialogue; the name if none before it had an id."""
         own = as_name(self.recipe.id(values)) if self.recipe.id else ""
-        if self._drafted and self.recipe.id:
+        if self.recipe.id and (self._drafted or self.recipe.request):
             return own
         if not own and self.recipe.id and self.recipe.turns:
             simple = [

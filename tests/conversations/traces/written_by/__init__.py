@@ -1,0 +1,1 @@
+"""Scripts that write the traces beside them by the libraries of the tools; their versions stand in each script."""
