@@ -44,6 +44,7 @@ class Export:
     :param files: Files that were read, each with its reader.
     :param result: Dialogues and quarantine.
     :param skipped: Files of a folder without a known ending.
+    :param spread: Rows of dialogues that may go on in other folders.
     :param tally: Counts of dialogues that are in a file already and not in the result; None if they are in the result.
     :param cut: Note that chats of months are cut though the user named no pause; "" if they are not.
     """
@@ -52,6 +53,7 @@ class Export:
     files: dict[Path, FileReader] = field(default_factory=dict)
     result: ImportResult = field(default_factory=ImportResult)
     skipped: list[Path] = field(default_factory=list)
+    spread: Groups = field(default_factory=dict)
     tally: Tally | None = None
     cut: str = ""
 
@@ -134,6 +136,7 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
         errors += _read_folder(inside_it, options, kept, export, unpacking, bar)
     if len(errors) == len(files):
         raise errors[0]
+    from_rows(export.spread, export.result)
     if options.parts:
         export.result.join_parts()
     export.source = source
@@ -192,6 +195,8 @@ def _read_folder(
             continue
         whole.add(result)
         merge(groups, more, whole)
+    for name in [name for name, group in groups.items() if group.spans]:
+        merge(export.spread, {name: groups.pop(name)}, whole)
     from_rows(groups, whole)
     return list(errors.values())
 

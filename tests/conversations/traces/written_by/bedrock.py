@@ -1,4 +1,4 @@
-"""Answers of Amazon Bedrock AgentCore Memory, and requests of the Converse API, by boto3 1.44 and bedrock-agentcore 1.25.
+"""Events of Amazon Bedrock AgentCore Memory and logs of the Converse API, by boto3 1.44 and bedrock-agentcore 1.25.
 
 botocore's own models check the form: its client sends each answer through the stubber.
 """
