@@ -22,6 +22,7 @@ from conversations.joining import joined
 from conversations.options import QUOTED, Options
 from conversations.pauses import Row, accept_rows
 from conversations.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
+from conversations.values.cells import without_placeholders
 from conversations.values.times import ClockReading, first_date, has_date, order, reading_of, unread
 
 VARIES = object()
@@ -150,9 +151,7 @@ def text_of(text: str, html: bool, keep: Collection[str], left_out: Counter[str]
     :param keep: Kinds of non-speech that count as speech.
     :param left_out: Counter of what is left out, by kind.
     """
-    text = (without_html(text) if html else text).strip()
-    # The character that Apple's programs write in place of an attachment.
-    text = text.replace("\ufffc", "").strip() or text
+    text = without_placeholders(without_html(text) if html else text)
     if text.startswith("<think>") and "thought" not in keep:
         # A model's thought before its answer; a text that is cut within it has no answer.
         text = text.partition("</think>")[2].strip()

@@ -33,6 +33,7 @@ from conversations.formats.partings import IN_BRACKETS, parted
 from conversations.guessing.names import is_role
 from conversations.guessing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from conversations.guessing.plausibility import doubt_of_script
+from conversations.values.cells import without_placeholders
 from conversations.values.times import ClockReading, has_date, order
 
 # "Anna Smith  0:03", and her text on the lines below.
@@ -240,7 +241,7 @@ class Script:
 
     def timed(self) -> list[tuple[Turn, str]]:
         """Return the turns that are not blank, each with its time; "" without one."""
-        pairs = [(name, "\n".join(lines).strip()) for name, lines in self.turns]
+        pairs = [(name, without_placeholders("\n".join(lines))) for name, lines in self.turns]
         for clock in (CLOCK_BEFORE, CLOCK_BEHIND):
             if sum(bool(clock.search(text)) for _, text in pairs) > 0.8 * len(pairs):
                 pairs = [(name, clock.sub("", text)) for name, text in pairs]

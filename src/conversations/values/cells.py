@@ -17,6 +17,8 @@ PERSON_KEYS = word_list("columns", "persons")
 TEXT_KEYS = word_list("columns", "texts")
 # Beginnings of the types of parts that were not said.
 PROGRAMS = ("tool", "reasoning", "thinking", "redacted_thinking", "function")
+# What Apple's programs write in place of an attachment.
+PLACEHOLDER = re.compile(" ?\ufffc")
 # What NumPy writes around the items of a list, and in place of the commas between them.
 NUMPY = re.compile(r"\barray\(|,\s*dtype=object\)|(?<=\})\s+(?=\{)")
 # Exports nest texts at most 3 deep; a value of thousands of levels must not break the reader.
@@ -56,7 +58,13 @@ def _inner(value: Any, depth: int) -> str:
 def _is_program(item: Any) -> bool:
     """Return whether a part of a text is a model's thought, or a call of a tool or its result."""
     kind = item.get("type") if isinstance(item, dict) else None
-    return isinstance(kind, str) and kind.startswith(PROGRAMS)
+    thought = isinstance(item, dict) and item.get("thought") is True
+    return thought or (isinstance(kind, str) and kind.startswith(PROGRAMS))
+
+
+def without_placeholders(text: str) -> str:
+    """Return a text without the characters in place of attachments; one of nothing else stays, and is no speech."""
+    return PLACEHOLDER.sub("", text).strip() or text.strip()
 
 
 def as_name(value: Any, *, depth: int = 2) -> str:
