@@ -195,7 +195,7 @@ def _read_folder(
             continue
         whole.add(result)
         merge(groups, more, whole)
-    for name in [name for name, group in groups.items() if group.spans]:
+    for name in [name for name, group in groups.items() if group.spans == "folders"]:
         merge(export.spread, {name: groups.pop(name)}, whole)
     from_rows(groups, whole)
     return list(errors.values())

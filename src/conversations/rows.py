@@ -36,7 +36,8 @@ class Group:
     :param first: File and line of the first row.
     :param options: Options of the user.
     :param in_order: True if the rows keep their order, whatever their times are.
-    :param spans: True if its id alone tells that rows of another file belong to it, as in Slack.
+    :param spans: True if its id alone tells that rows of another file belong to it, as in Slack; "folders" if those of
+        other folders do, too.
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
     :param left_out: Kind of the last non-speech row; "" without one.
@@ -48,7 +49,7 @@ class Group:
     options: Options
     in_order: bool
     mergeable: bool = False
-    spans: bool = False
+    spans: bool | str = False
     rows: list[Row] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     fault: tuple[Origin, str] | None = None
@@ -75,7 +76,7 @@ def group_rows(
     # Turn numbers may start again in each file, times do not.
     counted = recipe.time and is_index(recipe.time.text.strip('"'))
     timed = has_ids and (recipe.time or recipe.parts) and not (in_order or counted)
-    spans = options.parts or recipe.spans
+    spans = recipe.spans or options.parts
     # Few names and labels repeat in many rows: each is kept in memory once.
     known: dict[str, str] = {}
     for record in records:
@@ -86,7 +87,7 @@ def group_rows(
             continue
         group = groups.get(dialogue_id)
         if group is None:
-            group = Group(Origin(source, record.line), options, in_order, spans or bool(timed), spans)
+            group = Group(Origin(source, record.line), options, in_order, bool(spans or timed), spans)
             groups[dialogue_id] = group
         if not record.problem and (speaker := record.values["speaker"] or options.blank_speaker):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
@@ -188,7 +189,7 @@ def _is_one(known: Group, group: Group) -> bool:
     """Return whether two files hold parts of one dialogue: its id and its dates tell, or the user says so."""
     # Seconds since the start of a call begin again in each file.
     dated = all(any(map(has_date, times)) for part in (known, group) if (times := [row.time for row in part.rows]))
-    return known.mergeable and group.mergeable and (known.spans or dated)
+    return known.mergeable and group.mergeable and bool(known.spans or dated)
 
 
 def from_rows(groups: Groups, result: ImportResult) -> ClockReading:

@@ -106,7 +106,8 @@ class Recipe:
     :param decode: Columns that hold JSON as text, or objects with lists as text.
     :param id: Id of the dialogue.
     :param rest: True if rows without an id are one dialogue, which has the name of the file.
-    :param spans: True if a dialogue may go on in other files of a folder: its id alone tells.
+    :param spans: True if a dialogue may go on in other files of a folder, "folders" if also in other folders: its id
+        alone tells.
     :param turns: List of turns in a record, or a text that holds them as lines.
     :param first: First message of a record, beside the list of turns, which may repeat it.
     :param last: Last message of a record, likewise, or an answer as text.
@@ -146,7 +147,7 @@ class Recipe:
     decode: tuple[str, ...] = ()
     id: Finder | None = None
     rest: bool = False
-    spans: bool = False
+    spans: bool | str = False
     turns: Finder | None = None
     first: Finder | None = None
     last: Finder | None = None
@@ -325,8 +326,9 @@ def _checked(recipe: Recipe, where: str) -> Recipe:
         raise CorpusError(
             f"{where}: {len(recipe.versions)} expressions in versions; expected a message's id and version."
         )
-    if recipe.parts not in (False, True, "new"):
-        raise CorpusError(f"{where}: unknown parts {recipe.parts!r}; expected true or new.")
+    for key, more in (("parts", "new"), ("spans", "folders")):
+        if (value := getattr(recipe, key)) not in (False, True, more):
+            raise CorpusError(f"{where}: unknown {key} {value!r}; expected true or {more}.")
     if recipe.order not in (None, *ORDERS):
         raise CorpusError(f"{where}: unknown order {recipe.order!r}; expected {' or '.join(ORDERS)}.")
     return recipe

@@ -1,4 +1,4 @@
-"""Messages of Claude Code's sessions, as claude-agent-sdk 0.2.189 reads them from the sessions in `claude_code.folder`."""
+"""Messages of the sessions in `claude_code.folder`, as claude-agent-sdk 0.2.189 reads them."""
 
 from __future__ import annotations
 
