@@ -217,7 +217,7 @@ def test_items_of_a_numbered_list_are_no_speakers():
 def test_a_name_may_stand_behind_the_family_name(form):
     said = [
         ("Lee, Kim", "Hello"),
-        ("O'Neil, Ana M. (Vale)", "Well, Kim: no"),
+        ("O'Neil, Ana M. (Vale)", "No, well: no"),
         ("Lee, Kim", "Fine"),
         ("van Dam, Bo", "Hm"),
     ]
