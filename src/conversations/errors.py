@@ -16,7 +16,12 @@ class ConversationError(Exception):
 
 
 class CorpusError(ConversationError):
-    """A corpus or an export does not exist, its files are missing or damaged, or it has no usable dialogue."""
+    """A corpus or an export does not exist, its files are missing or damaged, or it has no usable dialogue.
+
+    :param reader: Reader of the file that is refused, which knows how far it was read; None for other errors.
+    """
+
+    reader: Any = None
 
 
 class ArtifactError(ConversationError):

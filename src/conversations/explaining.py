@@ -14,7 +14,7 @@ from conversations.by_recipe.meanings import NOT_USED, fields_of, meanings, name
 from conversations.by_recipe.recipe import Recipe, keys_in, known_recipes, recipe_from_keys, text_of_recipe
 from conversations.errors import CorpusError
 from conversations.guessing.columns import Columns
-from conversations.one_file import NO_RECIPE
+from conversations.one_file import NO_RECIPE, FileReader
 from conversations.options import NamedColumns, Options
 from conversations.reading import Export
 from conversations.words import printable
@@ -45,17 +45,38 @@ def explanation(export: Export) -> str:
     """Return, for each file, how it is read and the fields of its first records with their meanings."""
     lines: list[str] = []
     for path, file in export.files.items():
-        lines += [f"{path}:", *_how(file.recipe), ""]
-        for number, values in enumerate(file.first, start=1):
-            lines += [f"  record {number}", *_fields(values, file.description.columns, file.recipe), ""]
+        lines += [f"{path}:", *_how(file), "", *_records(file), *_expressions(file.recipe)]
     return "\n".join(lines).rstrip()
 
 
-def _how(recipe: Recipe | None) -> Iterator[str]:
-    if recipe is None:
+def refusal(reader: FileReader) -> str:
+    """Return how far a file was read that is refused: its format, and the fields of its first records."""
+    how = reader.description
+    found = ", ".join(filter(None, (how.format, how.encoding, how.delimiter and f"delimiter {how.delimiter}")))
+    lines = [f"{reader.path.name}: {found}", "  refused: what is missing stands below its first records", ""]
+    return "\n".join([*lines, *_records(reader)]).rstrip()
+
+
+def _records(file: FileReader) -> Iterator[str]:
+    for number, values in enumerate(file.first, start=1):
+        yield f"  record {number}"
+        yield from _fields(values, file.description.columns, file.recipe)
+        yield ""
+
+
+def _how(file: FileReader) -> Iterator[str]:
+    if recipe := file.recipe:
+        yield f"  read by the recipe {recipe.name}: {recipe.title} ({recipe.source})"
+    elif file.first:
         yield "  no recipe fits: the columns were guessed from their names and contents"
+    else:
+        yield f"  no recipe fits: it was read as {file.description.format}, by the names in front of what is said"
+
+
+def _expressions(recipe: Recipe | None) -> Iterator[str]:
+    if recipe is None:
         return
-    yield f"  read by the recipe {recipe.name}: {recipe.title} ({recipe.source})"
+    yield "  the recipe, whose expressions are JMESPath:" if recipe.has else "  the patterns of the recipe:"
     for key, meaning in MEANINGS.items():
         finders = [finder for finder, _ in recipe.labels] if key == "labels" else [getattr(recipe, key)]
         yield from (f"    {meaning:<26}{finder.text}" for finder in finders if finder)

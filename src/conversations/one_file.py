@@ -140,7 +140,11 @@ class FileReader:
 
         :raises CorpusError: if it cannot be read, or an option does not fit.
         """
-        self.description = self._read()
+        try:
+            self.description = self._read()
+        except CorpusError as error:
+            error.reader = self
+            raise
 
     def _read(self) -> Description:
         options, path = self.options, self.path
@@ -148,6 +152,8 @@ class FileReader:
             return self._read_records(read_parquet(path), Description("parquet"))
         encoding = find_encoding(path, given=options.encoding)
         form = options.format or find_format(path, encoding)
+        # As far as it is known, if the file is refused.
+        self.description = Description(form, str(encoding))
         recipe = self._text_recipe(encoding) if form in ("text", "tsv") else None
         if recipe and (form == "text" or not recipe.has):
             return self._read_lines(encoding, recipe)
@@ -258,7 +264,7 @@ class FileReader:
         return Description(form, str(encoding), notes=(note,) if unused else ())
 
     def _read_records(self, records: Iterator[Record], description: Description) -> Description:
-        selection = self.selection
+        self.description, selection = description, self.selection
         records = records if self.options.turns else unfolded(records)
         sample, rest, repairs = repaired(selection.apply(records), first=SAMPLE)
         usable = [record.values for record in sample if not record.problem]

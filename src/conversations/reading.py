@@ -28,7 +28,7 @@ from conversations.progress import bar_of, moving
 from conversations.result import ImportResult, Tally
 from conversations.rows import Groups, from_rows, merge
 from conversations.selection import require_used
-from conversations.writing import Places, quarantine_known_ids
+from conversations.writing import Places, nothing_usable, quarantine_known_ids
 
 # File by which a folder is a collection (`dial2vec.collection`).
 COLLECTION = "collection.json"
@@ -82,7 +82,9 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
         try:
             export = _read(source, options, kept, unpacking, bar)
         except CorpusError as error:
-            raise CorpusError(unpacking.shown(str(error))) from error
+            refused = CorpusError(unpacking.shown(str(error)))
+            refused.reader = error.reader
+            raise refused from error
         if not options.parts and (note := cut_endless(export.result)):
             export.cut = note
             for reader in export.files.values():
@@ -228,8 +230,7 @@ def read(source: str | Path, *, options: Options | None = None) -> list[Dialogue
         quarantine_known_ids(result, Places(Path.cwd(), "", path, file=path))
         dialogues, quarantine = result.dialogues, result.quarantine
     if not dialogues:
-        first = f": {quarantine[0]}" if quarantine else ""
-        raise CorpusError(f"no dialogue of {path} can be used{first}. Expected at least one. Mend the export.")
+        raise nothing_usable(path, quarantine)
     if quarantine:
         warnings.warn(
             f"{len(quarantine)} dialogues or records of {path} cannot be used and are left out, the first: "

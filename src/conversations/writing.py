@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -139,17 +140,27 @@ def quarantine_known_ids(result: ImportResult, places: Places) -> None:
     result.dialogues[:] = new
 
 
+def nothing_usable(source: Path, quarantine: Sequence[Quarantined]) -> CorpusError:
+    """Return the error for an export without a usable dialogue: the first reason, where it is, and what to do."""
+    if not quarantine:
+        return CorpusError(f"no dialogue of {source} can be used: it holds none. Export it again.")
+    first = quarantine[0]
+    line = f"line {first.origin.line}" if first.origin.line else ""
+    where = line if first.origin.source == str(source) else str(first.origin).removeprefix(f"{source}/")
+    # A reason with two clauses says itself what to do; a transcript has no columns.
+    remedy = (
+        "" if ";" in first.reason else " Mend the export, or name its columns by --id, --speaker, --text or --turns."
+    )
+    return CorpusError(f"no dialogue of {source} can be used: {first.reason}{where and f' ({where})'}.{remedy}")
+
+
 def write_import(result: ImportResult, places: Places) -> Path | None:
     """Write dialogues and quarantine, and return the copy of a replaced foreign file; None without one.
 
     :raises CorpusError: if there is no dialogue to write; nothing is written then.
     """
     if not result.dialogues:
-        first = f"; the first problem is {result.quarantine[0]}" if result.quarantine else ""
-        raise CorpusError(
-            f"no dialogue of {places.source} can be used{first}. Expected at least one. Mend the export, or name its "
-            "columns by --id, --speaker, --text or --turns."
-        )
+        raise nothing_usable(places.source, result.quarantine)
     kept = places.replaced() if foreign(places) else None
     own = [_digest(places.output)] if places.output.exists() and not kept else []
     with atomic_path(places.output) as temporary:

@@ -210,7 +210,8 @@ def _has_ids(objects: list[dict[str, Any]]) -> bool:
 def _named_list(lists: dict[tuple[str, ...], dict[str, Any]], options: Options) -> tuple[str, ...] | None:
     """Return the keys that lead to the columns named in the options; () for the whole file, None without a match."""
     around = [_around(keys, list(lists)) for keys in lists if options.turns == keys[-1]]
-    holding = [keys for keys, first in lists.items() if options.turns in first]
+    path = Finder(options.turns) if options.turns and "." in options.turns else None
+    holding = [keys for keys, first in lists.items() if options.turns in first or (path and path(first))]
     wanted = {name for name in (options.dialogue_id, *options.labels) if name}
     rows = [keys for keys, first in lists.items() if wanted and not options.turns and wanted <= first.keys()]
     return next(iter(around + holding + rows), None)

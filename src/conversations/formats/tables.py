@@ -105,7 +105,7 @@ def read_rows(
     that a stray quote costs one row, not those after it.
     """
     with open_text(path, encoding) as text, _cells_of_any_size():
-        lines = Lines(_hidden(text) if delimiter in BARS else iter(text))
+        lines = Lines(_hidden(text, ruled=_is_ruled(_head(path, encoding), delimiter)))
         reader = _reader(lines, delimiter, quoted=quoted)
         while True:
             line = lines.first
@@ -127,8 +127,12 @@ def read_rows(
                 yield line, cells, DAMAGED_ROW if is_damaged("".join(cells)) else ""
 
 
-def _hidden(lines: Iterable[str]) -> Iterator[str]:
-    return (line.replace(ESCAPED_BAR, HIDDEN_BAR) for line in lines)
+def _is_ruled(lines: Iterable[str], delimiter: str) -> bool:
+    return delimiter in BARS and any(RULE.fullmatch(line.strip().replace(delimiter, "")) for line in lines)
+
+
+def _hidden(lines: Iterable[str], *, ruled: bool) -> Iterator[str]:
+    return (line.replace(ESCAPED_BAR, HIDDEN_BAR) if ruled else line for line in lines)
 
 
 def _reader(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
@@ -177,7 +181,7 @@ def _head(path: Path, encoding: Encoding) -> list[str]:
 
 def _rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
     rows: list[list[str]] = []
-    reader = csv.reader(_hidden(lines), delimiter=delimiter, strict=True)
+    reader = csv.reader(_hidden(lines, ruled=_is_ruled(lines, delimiter)), delimiter=delimiter, strict=True)
     # The last row may be cut by the end of the sample.
     with contextlib.suppress(csv.Error):
         rows.extend(row for row in reader if row and not (delimiter in BARS and RULE.fullmatch("".join(row))))

@@ -194,7 +194,7 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     speaker = options.speaker or speaker_column(lists, inside, text=text)
     if not text or not speaker:
         wanted = "text" if not text else "speaker"
-        raise unknown(wanted, inside, path, f"the turns in column {turns!r}", closest(lists, inside, text))
+        raise unknown(wanted, [], inside, path, f"the turns in column {turns!r}", closest(lists, inside, text))
     if not options.turns and (inner := nested([turn for turns in lists[:100] for turn in turns], text)):
         raise nested_turns(inner, turns, path)
     if not options.speaker:
@@ -274,7 +274,7 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
     text = text or take(evidence.text_column(sample, left))
     named = all_by_name("speaker", left)
     if not (dialogue_id or time or text or options.speaker or named):
-        raise no_header(names, path, options)
+        raise no_header(sample, names, path, options)
     if not answer:
         text = text or take(evidence.longest(sample, left))
         dialogue_id = dialogue_id or take(evidence.repeating(sample, [name for name in left if name not in named]))
@@ -297,7 +297,7 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
         links = None
     if not text or not (speaker or answer):
         wanted = "text" if not text else "speaker"
-        raise unknown(wanted, names, path, "the rows", closest(groups, left, text))
+        raise unknown(wanted, sample, names, path, "the rows", closest(groups, left, text))
     day = None if options.time else evidence.day_column(sample, left, time)
     columns = Columns(
         dialogue_id=dialogue_id, speaker=speaker, text=text, time=time, day=day, labels=labels, branch=links

@@ -140,9 +140,9 @@ def _small_names(lines: Sequence[str], pairs: Sequence[Pair | None]) -> list[Pai
 def _inverted_names(lines: Sequence[str], pairs: Sequence[Pair | None]) -> list[Pair | None] | None:
     """Return the pairs with those of names such as "Lee, Kim", if most lines have one and some come back."""
     matches = [None if pair else INVERTED.match(line) for line, pair in zip(lines, pairs, strict=True)]
+    matches = [m if m and all(it[:1].isupper() or " " in it for it in m[1].split(", ")) else None for m in matches]
     counts = Counter(match[1] for match in matches if match)
-    capitals = all(part[:1].isupper() or " " in part for name in counts for part in name.split(", "))
-    if len(counts) < 2 or len(counts) == counts.total() or counts.total() <= sum(map(bool, pairs)) or not capitals:
+    if len(counts) < 2 or len(counts) == counts.total() or counts.total() <= sum(map(bool, pairs)):
         return None
     return [(match[1], match[2]) if match else pair for match, pair in zip(matches, pairs, strict=True)]
 

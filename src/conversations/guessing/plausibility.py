@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ PARTS = FIELDS | set(NAMES["text"]) | set(NAMES["time"]) | {"label", "labels", "
 LOG_LEVEL = re.compile(r"(?:^|[/\W])(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b")
 # Numbers of turns and of lines from which on a transcript is weighed.
 TURNS, LINES = 6, 6
+# Number of characters up to which an error shows a text: what is longer may be said.
+LONG_TEXT = 20
 REMEDY = "describe its lines in a recipe (docs/recipes.md), or save it with a line `Name: text` for each turn"
 
 
@@ -156,20 +158,55 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown or "no columns"
 
 
-def unknown(meaning: str, names: Sequence[str], path: Path, where: str, readings: str) -> CorpusError:
+def unknown(meaning: str, sample: Values, names: Sequence[str], path: Path, where: str, readings: str) -> CorpusError:
     """Return the error for a meaning that no column is known to have."""
     wide = wide_columns(names)
     cause = f", and {_listed(wide)} hold one turn each; put these into rows of their own" if wide else ""
+    missing = f"{path}: no column of {where} is known to hold the {meaning}"
+    if lists := lists_inside(sample):
+        return CorpusError(f"{missing}. {lists}")
     return CorpusError(
-        f"{path}: no column of {where} is known to hold the {meaning}; there are {_listed(names)}{cause}. "
-        f"Name it with --{meaning} COLUMN{readings}, or, if one cell holds a whole dialogue, name that with "
-        f"--turns COLUMN.{NAMELESS_FILE if meaning == 'speaker' else ''}"
+        f"{missing}; there are {_listed(names)}{cause}. Name it with --{meaning} COLUMN{readings}, or, if one cell "
+        f"holds a whole dialogue, name that with --turns COLUMN.{NAMELESS_FILE if meaning == 'speaker' else ''}"
     )
 
 
-def no_header(names: Sequence[str], path: Path, options: Options) -> CorpusError:
+def lists_inside(sample: Values) -> str:
+    """Return sentences on the lists of objects in records, each with an example, and what to do; "" without any."""
+    lists = {path: item for values in sample[:READINGS] for path, item in reversed(list(_lists(values, "")))}
+    shown = [f"{path} with {', '.join(_example(*field) for field in item.items())}" for path, item in lists.items()]
+    if not shown:
+        return ""
+    # A path that begins in another list is read inside the objects of that one.
+    first = next(iter(lists)).removesuffix("[]").rpartition("[].")[2]
+    return (
+        f"Its records hold lists of objects: {'; '.join(shown[: 2 * READINGS])}. Name the one with the turns by "
+        f"--turns, such as --turns {first!r}, and its speakers and texts by --speaker and --text."
+    )
+
+
+def _lists(value: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the path and the first object of each list of objects in a value, the outer ones first."""
+    if isinstance(value, list) and value and isinstance(value[0], dict) and value[0]:
+        yield f"{path}[]", value[0]
+        yield from _lists(value[0], f"{path}[]")
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        yield from _lists(inner, f"{path}.{key}".lstrip("."))
+
+
+def _example(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        shown = repr(value) if len(value) <= LONG_TEXT else "a text"
+    else:
+        shown = "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else repr(value)
+    return f"{name[:40]} ({shown})"
+
+
+def no_header(sample: Values, names: Sequence[str], path: Path, options: Options) -> CorpusError:
     """Return the error for a table none of whose columns is known."""
     remedy = "Name them with --id, --speaker and --text, or with --turns if one holds whole dialogues"
+    if lists := lists_inside(sample):
+        return CorpusError(f"{path}: none of its fields has a known name, such as conversation_id or speaker. {lists}")
     if not options.header:
         return CorpusError(
             f"{path}:1: the contents of its {len(names)} columns are unknown, and without a header they have no names; "

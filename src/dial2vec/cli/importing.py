@@ -104,6 +104,8 @@ def import_(
     chats, transcripts, captions, workbooks, Word documents, zip archives, databases. What is not known is guessed; the
     summary shows how it was read (docs/import.md).
     """
+    from conversations.explaining import refusal
+    from dial2vec.errors import CorpusError
     from dial2vec.project.import_export import ImportSettings, import_export
     from dial2vec.project.import_files import import_files
 
@@ -122,11 +124,16 @@ def import_(
         dry_run=dry_run,
         replace=replace,
     )
-    if output is not None:
-        import_files(sources, output, settings, say=click.echo)
-    for source in sources if name else ():
-        root = find_root()
-        import_export(root, source, corpus=name or "", settings=settings, new_reading=new_reading, say=click.echo)
+    try:
+        if output is not None:
+            import_files(sources, output, settings, say=click.echo)
+        for source in sources if name else ():
+            root = find_root()
+            import_export(root, source, corpus=name or "", settings=settings, new_reading=new_reading, say=click.echo)
+    except CorpusError as error:
+        if explain and error.reader:
+            click.echo(f"{refusal(error.reader)}\n")
+        raise
 
 
 def options_of(reading: dict[str, Any]) -> Options:

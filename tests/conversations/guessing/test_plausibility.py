@@ -226,3 +226,35 @@ def test_one_turn_per_column_is_read_if_the_columns_name_the_sides(tmp_path):
 def test_logs_of_programs_and_lists_are_no_transcripts(tmp_path, content, reason):
     [record] = imported(tmp_path, "t.txt", content).quarantine
     assert reason in record.reason
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "shown", "options"),
+    [
+        (
+            {
+                "ok": 1,
+                "result": {"rows": [{"ref": n, "bits": [{"p": w, "q": f"{w} is said"} for w in "xy"]} for n in "ab"]},
+            },
+            "result.rows[].bits[] with p ('x'), q ('x is said'); result.rows[] with ref ('a'), bits (a list)",
+            {"turns": "bits", "speaker": "p", "text": "q"},
+        ),
+        (
+            {"payload": {"items": [{"p": w, "what": {"q": "a longer text that may be said"}} for w in "xy"]}},
+            "payload.items[] with p ('x'), what (an object)",
+            {"turns": "payload.items", "speaker": "p", "text": "what.q"},
+        ),
+        (
+            {"hits": [{"doc": {"bits": [{"p": w, "q": "a longer text that may be said"} for w in "xy"]}}]},
+            "hits[].doc.bits[] with p ('x'), q (a text); hits[] with doc (an object)",
+            {"turns": "doc.bits", "speaker": "p", "text": "q"},
+        ),
+    ],
+)
+def test_a_refused_export_shows_its_lists_and_a_step_that_works(tmp_path, wrapped, shown, options):
+    with pytest.raises(CorpusError) as refused:
+        read(tmp_path, "e.json", json.dumps(wrapped))
+    assert shown in str(refused.value)
+    assert f"such as --turns {options['turns']!r}" in str(refused.value)
+    dialogues, _ = read(tmp_path, "e.json", json.dumps(wrapped), **options)
+    assert {len(item.turns) for item in dialogues} == {2}
