@@ -84,13 +84,13 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
 
 
 def _are_speakers(counts: Counter[str]) -> bool:
-    """Return whether the names of cues are speakers: one is a role or comes back, or half of the cues have one.
+    """Return whether the names of cues are speakers: one is a role or comes back, or nearly all cues have one.
 
     :param counts: Number of cues by name; "" and ">>" stand for cues without one.
     """
     names = counts.keys() - {"", ">>"}
     known = any(counts[name] > 1 or is_role(name) or name.isupper() for name in names)
-    return known or (bool(names) and 2 * len(names) >= counts.total())
+    return known or (bool(names) and len(names) >= NEARLY_ALL * counts.total())
 
 
 def _with_names(cues: list[tuple[int, str]], ids: dict[int, str]) -> list[tuple[int, str]]:

@@ -30,7 +30,7 @@ ENDINGS = {
     **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt", ".sbv": "srt", ".js": "json"},
 }
 ARCHIVES, WORKBOOKS = (".zip", ".tar", ".tgz"), (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-XML, MAILS = (".xml", ".eaf", ".trs", ".exb", ".tei", ".chatlog"), (".mbox", ".mbx", ".eml")
+XML, MAILS = (".xml", ".eaf", ".trs", ".exb", ".tei", ".ttml", ".dfxp", ".chatlog"), (".mbox", ".mbx", ".eml")
 CONTAINERS = (*ARCHIVES, *WORKBOOKS, ".docx", ".odt", ".db", ".sqlite", ".sqlite3", *XML, *MAILS)
 PAGE = word_set("columns", "page")
 HEAD_LINES = 300

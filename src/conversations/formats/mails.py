@@ -63,7 +63,8 @@ def _row(mail: EmailMessage) -> dict[str, Any]:
             # Headers that break the rules.
             return ""
 
-    name, address = parseaddr(head("from"))
+    # Archives of lists write "ana at x.example (Ana Ruiz)".
+    name, address = parseaddr(head("from").replace(" at ", "@", 1) if "@" not in head("from") else head("from"))
     above = ID.findall(f"{head('references')} {head('in-reply-to')}")
     own = ID.findall(head("message-id")) or [f"{head('date')} {address}"]
     try:
@@ -94,5 +95,5 @@ def _text(mail: EmailMessage) -> str:
         text = str(body.get_content())
     except (LookupError, ValueError):
         # A character set that does not exist.
-        text = bytes(body.get_payload(decode=True) or b"").decode("utf-8", "replace")
+        text = bytes(body.get_payload(decode=True) or b"").decode("latin-1")
     return without_html(text) if body.get_content_subtype() == "html" else text.replace("\r\n", "\n")

@@ -20,7 +20,9 @@ from conversations.guessing.names import known_names
 
 BLOCK = 1 << 20
 # In front of JSON in a program's file, "window.YTD.tweets.part0 = [", a semicolon behind it.
-ASSIGNMENT = re.compile(r"[\s\ufeff]*(?:(?:var|let|const|export default)\s+)?[\w.$\[\]\"']{1,200}\s*=\s*(?=[\[{])")
+ASSIGNMENT = re.compile(
+    r"[\s\ufeff]*(?:export\s+default\s|(?:(?:export\s+)?(?:var|let|const)\s+)?[\w.$\[\]\"']{1,200}\s*=)\s*(?=[\[{])"
+)
 SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 LINE_END = re.compile(r"\r\n|\r|\n")
 BY_ID = ("*",)

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from conversations.formats.records import SHOWN, Record
-from conversations.guessing.names import NAMES, by_name, plain
+from conversations.guessing.names import NAMES, by_name, known_names, plain
 from conversations.guessing.turns import holds_turns, is_turn, names_speaker
 from conversations.values.cells import as_name
 
@@ -32,7 +32,7 @@ def unwrapped(records: Iterator[Record]) -> Iterator[Record]:
     """Return records without wrappers, if the first of them have some."""
     first = list(islice(records, SHOWN))
     records = chain(first, records)
-    inner = [without_wrappers(record.values) for record in first]
+    inner = [_wrapped(record.values) for record in first]
     pages = [items for values in inner if (items := _items(values))]
     if 2 * len(pages) > len(inner) and any(map(_are_several, pages)):
         return (item for record in records for item in _inner(record, paged=True))
@@ -42,9 +42,21 @@ def unwrapped(records: Iterator[Record]) -> Iterator[Record]:
 
 
 def _inner(record: Record, *, paged: bool) -> Iterator[Record]:
-    values = without_wrappers(record.values)
+    values = _wrapped(record.values)
     for item in values if isinstance(values, list) else (paged and _items(values)) or [values]:
         yield record._replace(values=item) if isinstance(item, dict) else record
+
+
+def _wrapped(value: dict[str, Any]) -> Any:
+    """Return a record without wrappers, with the fields of the only object in it if none of its own can be read."""
+    value = without_wrappers(value)
+    while isinstance(value, dict):
+        inside = [key for key, inner in value.items() if isinstance(inner, dict)]
+        lists = any(isinstance(inner, list) and inner for inner in value.values())
+        if len(inside) != 1 or lists or known_names([key for key in value if key not in inside]):
+            break
+        value = {key: inner for key, inner in value.items() if key != inside[0]} | value[inside[0]]
+    return value
 
 
 def _items(value: Any, *, depth: int = PAGES) -> list[dict[str, Any]]:
@@ -55,7 +67,7 @@ def _items(value: Any, *, depth: int = PAGES) -> list[dict[str, Any]]:
     lists = list(_lists_of_objects(value, depth)) if isinstance(value, dict) else []
     if len(lists) != 1:
         return []
-    items = lists[0]
+    items = [_wrapped(item) for item in lists[0]]
     turns = [item for item in items if names_speaker(item) and by_name("text", list(item))]
     if turns:
         own = by_name("id", [name for name in value if name != "dialogue_id"])

@@ -40,7 +40,8 @@ def xml_rows(path: Path) -> list[Row]:
     root = _root(path)
     ids = {value: item for item in root.iter() for key, value in item.attrib.items() if plain(_bare(key))[-2:] == "id"}
     every = list(_rows(root, {}, ids, Counter()))
-    tags = TURNS.get(root.tag) or [tag for tag, _ in Counter(tag for tag, _, own in every if own).most_common(1)]
+    spoken = Counter(tag for tag, _, own in every if own).most_common(1)
+    tags = TURNS.get(_bare(root.tag)) or [tag for tag, times in spoken if times > 1]
     if not tags:
         names = ", ".join(f"<{tag}>" for tag, _ in Counter(tag for tag, _, _ in every).most_common(6))
         page = root.tag.lower().endswith("html")
@@ -97,9 +98,16 @@ def _rows(
     children = Counter(child.tag for child in element)
     inner = {_bare(item.tag): _value(item) for item in element if children[item.tag] == 1}
     own = {key: value for key, value in inner.items() if value} | attributes
-    text = _of_parts(element) if tag == "mms" else {} if by_name("text", list(own)) else {"text": _words(element)}
-    spoken = names_speaker(own) and bool(own.get(by_name("text", list(own)) or "", text.get("text")))
-    yield tag, around | own | text, spoken
+    words, text = by_name("text", list(own)), _of_parts(element) if tag == "mms" else {"text": _words(element)}
+    speaker = by_name("speaker", list(own))
+    if not words and speaker in inner and speaker not in NOT_SAID:
+        # The other elements beside that of the speaker are columns of their own.
+        text = {"text": direct} if (direct := _direct(element)) else {}
+    yield (
+        tag,
+        around | own | ({} if words else text),
+        names_speaker(own) and bool(words or text.get("text") or len(own) > 1),
+    )
     if tag in DIALOGUE_WORDS and "id" not in attributes:
         attributes["id"] = str(counts[tag])
     below = around | {f"{tag}_{key}" if key.lower() in OWN else key: value for key, value in attributes.items()}
@@ -125,6 +133,10 @@ def _words(element: Element) -> str:
     if not len(element):
         return (element.text or "").strip()
     return re.sub(r" *\n\s*", "\n", re.sub(r" +", " ", "".join(parts(element)))).strip()
+
+
+def _direct(element: Element) -> str:
+    return " ".join("".join([element.text or "", *(child.tail or "" for child in element)]).split())
 
 
 def _value(element: Element) -> str:

@@ -212,7 +212,7 @@ def no_header(sample: Values, names: Sequence[str], path: Path, options: Options
             f"{path}:1: the contents of its {len(names)} columns are unknown, and without a header they have no names; "
             f"expected their numbers, from 1 on. {remedy}."
         )
-    table = ".json" not in path.name
+    table = ".js" not in path.name
     header = ", or, if the first row names no columns, use --no-header and their numbers" if table else ""
     return CorpusError(
         f"{path}:1: none of its {len(names)} columns has a known name; expected names such as "

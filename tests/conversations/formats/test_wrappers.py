@@ -60,3 +60,24 @@ def test_a_post_and_its_threads_are_no_page(tmp_path):
     record = {"id": "a", "author": "Al", "text": "look", "replies": replies}
     with pytest.raises(CorpusError, match="hold further turns"):
         turns_of(imported(tmp_path, "e.jsonl", lines([record])))
+
+
+TALK = [{"from": "A", "text": "hi"}, {"from": "B", "text": "yo"}]
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        {
+            "response": {
+                "body": {"payload": {"content": {"page": {"items": [t | {"chat_id": n} for n in "cd" for t in TALK]}}}}
+            }
+        },
+        [{"type": "record", "record": {"value": {"conversation": {"id": n, "messages": TALK}}}} for n in "cd"],
+        {"Items": [{"Data": {"Chat": {"id": n, "Lines": TALK}}} for n in "cd"]},
+        {"d": {"results": [{"thread": {"data": {"id": n, "results": TALK}}} for n in "cd"]}},
+    ],
+)
+def test_records_are_found_in_objects_however_deep(tmp_path, wrapped):
+    read = turns_of(imported(tmp_path, "a.json", json.dumps(wrapped)))
+    assert read == dict.fromkeys("cd", ["A: hi", "B: yo"])
