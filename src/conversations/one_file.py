@@ -274,10 +274,11 @@ class FileReader:
                 "miss the conditions. Correct the conditions; texts are compared to the letter."
             )
         if not usable:
-            first = f"; the first problem is on line {sample[0].line}: {sample[0].problem}" if sample else ""
+            first = f" that can be read: line {sample[0].line} is {sample[0].problem}" if sample else ""
+            options = ", or correct --format, --encoding or --delimiter" if sample else ""
             raise CorpusError(
-                f"{self.path} has no row or record that can be read{first}. Expected dialogues, or rows of turns. "
-                "Export it again, or correct --format, --encoding or --delimiter."
+                f"{self.path} has no row or record{first}; expected dialogues, or rows of turns. Export it "
+                f"again{options}."
             )
         self.first = usable[:EXPLAINED]
         every: Iterable[Record] = map(self._counted, chain(sample, rest))

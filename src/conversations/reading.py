@@ -18,7 +18,7 @@ from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from conversations.errors import CorpusError
 from conversations.formats.addresses import as_address
 from conversations.formats.containers import Unpacking
-from conversations.formats.formats import CONTAINERS, ENDINGS, ending, is_program, stem
+from conversations.formats.formats import CONTAINERS, ENDINGS, READABLE, ending, is_program, stem
 from conversations.guessing.names import columns_in
 from conversations.kept import KeptReading
 from conversations.one_file import Description, FileReader
@@ -127,8 +127,8 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
     export.skipped = [path for path in visible if path not in set(files)]
     if not files:
         raise CorpusError(
-            f"{source} holds no file to import; expected files that end in {', '.join((*ENDINGS, *CONTAINERS))}. "
-            "Name a file, or another folder."
+            f"{source} holds no file to import; expected {READABLE} (docs/import.md lists the endings). Name a "
+            "file, or another folder."
         )
     errors: list[CorpusError] = []
     bar.unit, bar.total = " files", len(files)

@@ -259,8 +259,8 @@ def test_rows_of_one_id_in_two_files_are_one_dialogue_only_where_times_tell_thei
         ("e.csv", "a,b\nx y z,1\n", {"header": False}, "without a header they have no names; expected their num"),
         ("e.csv", 'chat_id,transcript\n1,"Agent: Hi. Bob: Yes."\n', {}, "whole dialogue, name that with --turns"),
         ("e.csv", "\n\n", {}, "has only blank lines"),
-        ("e.csv", "call_id,speaker,text\n", {}, "has no row or record that can be read"),
-        ("e.jsonl", "{\n", {}, "the first problem is on line 1: not valid JSON"),
+        ("e.csv", "call_id,speaker,text\n", {}, "has no row or record; expected"),
+        ("e.jsonl", "{\n", {}, "line 1 is not valid JSON"),
         ("e.json", "[", {}, "not valid JSON"),
         ("e.xlsx", b"PK\x03\x04", {}, "is a damaged zip archive, workbook or document .* Export it again"),
         ("e.parquet", b"PAR1", {}, "expected a whole Parquet file"),
@@ -277,7 +277,7 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path, name, content,
 
 
 def test_a_folder_without_exports_says_which_endings_count(tmp_path):
-    with pytest.raises(CorpusError, match=r"holds no file to import; expected files that end in \.csv"):
+    with pytest.raises(CorpusError, match=r"holds no file to import; expected a table, JSON"):
         read_export(tmp_path, Options())
     with pytest.raises(CorpusError, match="does not exist"):
         read_export(tmp_path / "none.csv", Options())

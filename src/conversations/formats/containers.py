@@ -25,7 +25,7 @@ from conversations.errors import CorpusError
 from conversations.formats.addresses import as_address, fetched, without_secrets
 from conversations.formats.archives import DAMAGE, MIB, Member, open_tar, place_within, require_bounds, zip_members
 from conversations.formats.encodings import open_bytes
-from conversations.formats.formats import CONTAINERS, ENDINGS, MAILS, XML, ending, stem
+from conversations.formats.formats import CONTAINERS, ENDINGS, MAILS, READABLE, XML, ending, stem
 from conversations.formats.mails import BEGIN, mail_rows
 from conversations.formats.xml_rows import xml_rows
 
@@ -152,7 +152,7 @@ def _unpack_tar(path: Path, folder: Path, _: str | None) -> None:
 
 def _nothing_in(path: Path) -> CorpusError:
     return CorpusError(
-        f"{path} holds no file to import; expected files that end in {', '.join(ENDINGS)}. Unpack it and look "
+        f"{path} holds no file to import; expected {READABLE} (docs/import.md lists the endings). Unpack it and look "
         "inside, or name another file."
     )
 
@@ -185,7 +185,7 @@ def _unpack_workbook(path: Path, folder: Path, table: str | None) -> str:
     except (CalamineError, OSError, ValueError) as error:
         raise CorpusError(
             f"{path} is no workbook that can be read ({error}); expected a whole one without a password. "
-            "Save the sheet as CSV, or a document as plain text."
+            "Save a sheet as CSV, a document as .docx, a mail as .eml."
         ) from error
     if len(empty) == len(sheets):
         raise CorpusError(f"{path}: no sheet has a row below its headings; expected turns or dialogues. Fill it.")

@@ -35,7 +35,7 @@ CONTAINERS = (*ARCHIVES, *WORKBOOKS, ".docx", ".odt", ".db", ".sqlite", ".sqlite
 PAGE = word_set("columns", "page")
 HEAD_LINES = 300
 JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
-READABLE = "a table, JSON, text, captions, a workbook or an archive of them"
+READABLE = "a table, JSON, text, captions, XML, mails, a workbook or an archive of them"
 # First bytes in small letters, what they are, and what to do.
 UNREADABLE = (
     (b"<!doctype html", "a web page", "Export JSON or text instead: most tools offer it beside HTML."),

@@ -22,6 +22,8 @@ ANSWER = re.compile(r"^(?:(?:re|aw|sv|vs|antw|rv|res|rif|odp|ynt|fwd?|wg|tr)(?:\
 def mail_rows(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """Return a row for each mail, with its conversation: by Gmail's number, the ids of answers, or the subject."""
     rows = [_row(message_from_bytes(mail, policy=policy.default)) for path in paths for mail in _mails(path)]
+    names = {row["address"]: row["from"] for row in rows if row["from"] != row["address"]}
+    subjects = {row["subject"] for row in rows if row.pop("is_answer") and len(row["ids"]) < 2}
     roots: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -29,15 +31,12 @@ def mail_rows(paths: Iterable[Path]) -> list[dict[str, Any]]:
             pass
         return name
 
-    subjects = {row["subject"] for row in rows if row.pop("is_answer") and len(row["ids"]) < 2}
-    names = {row["address"]: row["from"] for row in rows if row["from"] != row["address"]}
     for row in rows:
         row["from"] = names.get(row["address"], row["from"])
-        ids = [*row.pop("ids"), *([f"subject: {row['subject']}"] if row["subject"] in subjects else [])]
-        for name in ids[1:]:
-            if root(name) != root(ids[0]):
-                roots[root(name)] = root(ids[0])
-        row["thread"] = ids[0]
+        row["thread"], *others = row.pop("ids")
+        for name in (*others, *([f"subject: {row['subject']}"] if row["subject"] in subjects else [])):
+            if root(name) != root(row["thread"]):
+                roots[root(name)] = root(row["thread"])
     return [row | {"thread": root(row["thread"])} for row in rows]
 
 
@@ -64,23 +63,22 @@ def _row(mail: EmailMessage) -> dict[str, Any]:
             return ""
 
     # Archives of lists write "ana at x.example (Ana Ruiz)".
-    name, address = parseaddr(head("from").replace(" at ", "@", 1) if "@" not in head("from") else head("from"))
-    above = ID.findall(f"{head('references')} {head('in-reply-to')}")
+    sender = head("from") if "@" in head("from") else head("from").replace(" at ", "@", 1)
+    name, address = parseaddr(sender)
     own = ID.findall(head("message-id")) or [f"{head('date')} {address}"]
     try:
         date = parsedate_to_datetime(head("date")).isoformat()
     except (ValueError, TypeError):
         date = ""
-    subject = head("subject")
     return {
         "message_id": own[0],
-        "ids": [*filter(None, [head("x-gm-thrid")]), *above, *own],
-        "is_answer": bool(ANSWER.match(subject)),
+        "ids": [*head("x-gm-thrid").split(), *ID.findall(f"{head('references')} {head('in-reply-to')}"), *own],
+        "is_answer": bool(ANSWER.match(head("subject"))),
         "from": name or address,
         "address": address,
         "to": head("to"),
         "date": date,
-        "subject": ANSWER.sub("", subject),
+        "subject": ANSWER.sub("", head("subject")),
         "labels": head("x-gmail-labels"),
         "auto_submitted": head("auto-submitted"),
         "body": _text(mail),

@@ -162,6 +162,8 @@ def unknown(meaning: str, sample: Values, names: Sequence[str], path: Path, wher
     """Return the error for a meaning that no column is known to have."""
     wide = wide_columns(names)
     cause = f", and {_listed(wide)} hold one turn each; put these into rows of their own" if wide else ""
+    blank = [name for name in names if sample and not any(cell_text(values.get(name)).strip() for values in sample)]
+    cause += f", of which {_listed(blank)} {'is' if len(blank) == 1 else 'are'} blank" if blank else ""
     missing = f"{path}: no column of {where} is known to hold the {meaning}"
     if lists := lists_inside(sample):
         return CorpusError(f"{missing}. {lists}")
@@ -212,6 +214,8 @@ def no_header(sample: Values, names: Sequence[str], path: Path, options: Options
             f"{path}:1: the contents of its {len(names)} columns are unknown, and without a header they have no names; "
             f"expected their numbers, from 1 on. {remedy}."
         )
+    if all(value in ("", None, [], {}) for values in sample for value in values.values()):
+        return CorpusError(f"{path} is blank, but for {_listed(names)}; expected dialogues. Export it again.")
     table = ".js" not in path.name
     header = ", or, if the first row names no columns, use --no-header and their numbers" if table else ""
     return CorpusError(

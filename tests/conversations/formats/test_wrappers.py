@@ -80,4 +80,4 @@ TALK = [{"from": "A", "text": "hi"}, {"from": "B", "text": "yo"}]
 )
 def test_records_are_found_in_objects_however_deep(tmp_path, wrapped):
     read = turns_of(imported(tmp_path, "a.json", json.dumps(wrapped)))
-    assert read == dict.fromkeys("cd", ["A: hi", "B: yo"])
+    assert read == {"c": ["A: hi", "B: yo"], "d": ["A: hi", "B: yo"]}

@@ -236,13 +236,13 @@ def test_logs_of_programs_and_lists_are_no_transcripts(tmp_path, content, reason
                 "ok": 1,
                 "result": {"rows": [{"ref": n, "bits": [{"p": w, "q": f"{w} is said"} for w in "xy"]} for n in "ab"]},
             },
-            "result.rows[].bits[] with p ('x'), q ('x is said'); result.rows[] with ref ('a'), bits (a list)",
+            "rows[].bits[] with p ('x'), q ('x is said'); rows[] with ref ('a'), bits (a list)",
             {"turns": "bits", "speaker": "p", "text": "q"},
         ),
         (
             {"payload": {"items": [{"p": w, "what": {"q": "a longer text that may be said"}} for w in "xy"]}},
-            "payload.items[] with p ('x'), what (an object)",
-            {"turns": "payload.items", "speaker": "p", "text": "what.q"},
+            "items[] with p ('x'), what (an object)",
+            {"turns": "items", "speaker": "p", "text": "what.q"},
         ),
         (
             {"hits": [{"doc": {"bits": [{"p": w, "q": "a longer text that may be said"} for w in "xy"]}}]},
