@@ -10,6 +10,7 @@ from typing import Any
 
 from conversations.assembling import from_records, from_scripts
 from conversations.by_recipe.draft import drafted, further_columns
+from conversations.by_recipe.expressions import PATH, Finder, of_column
 from conversations.by_recipe.meanings import fields_around
 from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
@@ -191,12 +192,18 @@ class FileReader:
     def _unwrapped(self, records: Iterator[Record]) -> Iterator[Record]:
         """Return the records without wrappers, unless a recipe or the named turns need them as they are."""
         first = list(islice(records, SHOWN))
-        known = bool(self.options.turns) or self.options.recipe not in (None, NO_RECIPE)
+        known = self.options.recipe not in (None, NO_RECIPE) or self._finds_turns(first)
         known = known or any(are_spans(record.values) for record in first)
         if self._looks_for_recipe() and not known:
             known = self.recognised.of_records([r.values for r in first if not r.problem]) is not None
         records = chain(first, records)
         return records if known else unwrapped(records)
+
+    def _finds_turns(self, first: Sequence[Record]) -> bool:
+        """Return whether records have the turns that the user names; wrapped ones may have them further inside."""
+        name = self.options.turns or ""
+        path = Finder(name if PATH.fullmatch(name) else of_column(name))
+        return bool(name) and any(path(record.values) for record in first)
 
     def _read_table(self, encoding: Encoding, form: str) -> Description:
         options, path = self.options, self.path
