@@ -15,7 +15,7 @@ from pathlib import Path
 from conversations.formats.encodings import Encoding, is_damaged, open_text
 from conversations.formats.plain_text import Script, is_name, split_speaker
 from conversations.guessing.names import is_role
-from conversations.guessing.naming import REMARKS
+from conversations.guessing.naming import REMARK, REMARKS
 from conversations.values.times import seconds
 
 # All parts are bounded, so that a line of a megabyte is not searched again from each of its characters.
@@ -182,7 +182,7 @@ def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
             match = ANY_NAME.match(bare) if any_name and not pairs and not named else None
             if match and is_name(match[1], max_words=12):
                 named = match[1].strip(), match[2]
-            if named and named[0].lower() in REMARKS:
+            if named and (named[0].lower() in REMARKS or REMARK.fullmatch(named[0])):
                 named = None
             if named or changes or not pairs:
                 pairs.append(named or (">>" if changes else "", bare if changes else line))

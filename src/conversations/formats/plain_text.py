@@ -18,6 +18,7 @@ from conversations.formats.around_turns import (
     MOMENT,
     PREFIX,
     TIME,
+    WEEKDAY,
     Pair,
     bare_lines,
     bare_of_status,
@@ -37,7 +38,7 @@ from conversations.values.cells import without_placeholders
 from conversations.values.times import ClockReading, has_date, order
 
 # "Anna Smith  0:03", and her text on the lines below.
-HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+{MOMENT}(?:\s?(?:[-–—]|-+>|to)\s?{CLOCK})?[\])]?$")
+HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+(?:{WEEKDAY})?{MOMENT}(?:\s?(?:[-–—]|-+>|to)\s?{CLOCK})?[\])]?$")
 # "[00:00:03] - Anna Smith", "[Yesterday 10:15 AM] Anna Smith", and her text on the lines below.
 CLOCK_FIRST = re.compile(rf"^[\[(](?:[^\W\d]{{2,12}},?\s)?(?:{DATE},?\s+)?{CLOCK}[\])]\s*[-–|]?\s*([^\W\d_].{{0,60}})$")
 BARE_CLOCK_FIRST = re.compile(rf"^{CLOCK}\s+([^\W\d_].{{0,40}})$")
@@ -281,13 +282,16 @@ def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
     """
     headings = {}
     over_clocks = [line for line, below in pairwise(lines) if line and ONLY_CLOCK.match(below)]
+    under_clocks = [line for above, line in pairwise(lines) if line and ONLY_CLOCK.match(above)]
     after_clocks = [name for line in lines if (name := _after_clock(line))]
-    sure, sure_after = (
-        len(set(names)) < len(names) > 2 and all(map(is_name, names)) for names in (over_clocks, after_clocks)
+    sure, sure_under, sure_after = (
+        len(set(names)) < len(names) > 2 and all(map(is_name, names))
+        for names in (over_clocks, under_clocks, after_clocks)
     )
     for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
         headed = HEADED.match(line) if len(line) <= 100 and not ONLY_CLOCK.match(line) else None
         stacked = (not above or sure) and len(line) <= 60 and ONLY_CLOCK.match(below)
+        stacked = stacked or (sure_under and not sure and ONLY_CLOCK.match(above))
         first = CLOCK_FIRST.match(line) if below and not CLOCK_FIRST.match(below) else None
         first = first or (
             BARE_CLOCK_FIRST.match(line) if _after_clock(line) and below and (not above or sure_after) else None

@@ -36,7 +36,7 @@ def comments_in_columns(sample: Sequence[Values]) -> Callable[[Values], Values] 
     Authors may be numbers, whose names stand in columns such as "Reporter" beside "Reporter Id".
     """
     cells = {name: [text for values in sample if (text := cell_text(values.get(name)))] for name in columns_in(sample)}
-    named = [name for name in cells if plain(re.sub(r" \(\d+\)$", "", name)) in ("comment", "comments")]
+    named = [name for name in cells if plain(re.sub(r"\W*\d+\W*$", "", name)) in ("comment", "comments")]
     if not any(map(cells.get, named)) or not all(COMMENT.fullmatch(text) for name in named for text in cells[name]):
         return None
 

@@ -224,3 +224,11 @@ def test_a_name_may_stand_behind_the_family_name(form):
     script = script_of("\n".join(form.format(*turn) for turn in said))
     assert [(turn.speaker, turn.text) for turn in script.spoken()] == said
     assert not is_script("Well, Kim: no\nThat is that.\nSo, Ana: yes\nI see.")
+
+
+def test_names_stand_below_clocks_or_above_them_and_a_weekday_is_no_name():
+    below = script_of("10:37 AM\nAna\nok\n\n10:38 AM\nBo\nok\n\n10:39 AM\nAna\nbye")
+    above = script_of("Ana\n10:37 AM\nok\n\nBo\n10:38 AM\nok\n\nAna\n10:39 AM\nbye")
+    beside = script_of("Ana, Tue 10:37 AM\nok\n\nBo, Tue 10:38 AM\nok\n\nAna, Wed 10:39 AM\nbye")
+    for script in (below, above, beside):
+        assert [(turn.speaker, turn.text) for turn in script.spoken()] == [("Ana", "ok"), ("Bo", "ok"), ("Ana", "bye")]
