@@ -52,8 +52,8 @@ def explanation(export: Export) -> str:
 def refusal(reader: FileReader) -> str:
     """Return how far a file was read that is refused: its format, and the fields of its first records."""
     how = reader.description
-    found = ", ".join(filter(None, (how.format, how.encoding, how.delimiter and f"delimiter {how.delimiter}")))
-    lines = [f"{reader.path.name}: {found}", "  refused: what is missing stands below its first records", ""]
+    parts = ", ".join(filter(None, (how.format, how.encoding, how.delimiter and f"delimiter {how.delimiter}")))
+    lines = [f"{reader.path.name}: {parts}", "  refused: what is missing stands below its first records", ""]
     return "\n".join([*lines, *_records(reader)]).rstrip()
 
 
