@@ -74,6 +74,8 @@ HEADINGS = "rows below the names of the columns that hold further headings are l
 NO_RECIPE = "none"
 # Readers of texts whose lines are rows, or columns of rows.
 ROWS = {"rows": read_vertical, "log": read_named_values}
+# Rows after which their number is shown.
+STEP = 100
 # Kind of the rows and turns that the user does not choose, among those left out.
 DROPPED = "dropped"
 
@@ -111,7 +113,7 @@ class FileReader:
     :param result: Dialogues of records and transcripts, and counts.
     :param groups: Rows by dialogue, which may go on in other files.
     :param recognised: Recipes of earlier files of the folder.
-    :param seen: Function that is called with 1 for each row.
+    :param seen: Function that is called with numbers of rows that were read; the default does nothing.
     :param recipe: Recipe that was used; None if the columns were guessed.
     :param first: First records.
     :param draft: Keys of the recipe that was drafted from guessed columns.
@@ -288,7 +290,7 @@ class FileReader:
                 f"again{options}."
             )
         self.first = usable[:EXPLAINED]
-        every: Iterable[Record] = map(self._counted, chain(sample, rest))
+        every: Iterable[Record] = self._counted(chain(sample, rest))
         reshaping = Reshaping(usable, every, self.options.named, self.name)
         if self._looks_for_recipe():
             reshaping.apply(BESIDE_LISTS)
@@ -313,9 +315,11 @@ class FileReader:
             return replace(description, recipe=recipe.name, unused=left, notes=notes + repairs)
         return replace(description, columns=columns, unused=left, notes=notes + columns.notes + repairs)
 
-    def _counted(self, record: Record) -> Record:
-        self.seen(1)
-        return record
+    def _counted(self, records: Iterable[Record]) -> Iterator[Record]:
+        for number, record in enumerate(records, start=1):
+            if not number % STEP:
+                self.seen(STEP)
+            yield record
 
     def _assembled(self, records: Iterable[Record], recipe: Recipe) -> tuple[str, ...]:
         """Read all records by a recipe, and return notes."""
