@@ -136,7 +136,7 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
     for folder in sorted({path.parent for path in files}, key=lambda folder: (-len(folder.parts), folder)):
         inside_it = [path for path in files if path.parent == folder]
         errors += _read_folder(inside_it, options, kept, export, unpacking, bar)
-    if len(errors) == len(files):
+    if errors and not export.files:
         raise errors[0]
     from_rows(export.spread, export.result)
     if options.parts:
@@ -173,30 +173,32 @@ def _read_folder(
     groups: Groups = {}
     recognised = Recognised()
     errors: dict[Path, CorpusError] = {}
-    parts: dict[Path, tuple[ImportResult, Groups]] = {}
+    readers: dict[Path, FileReader] = {}
     for path in files:
-        parts[path] = result, more = ImportResult(), Groups()
         name = str(path.parent.relative_to(export.source) / stem(path))
         try:
-            for piece in _pieces(path, unpacking):
-                below = f"{name}/{stem(piece)}" if piece != path else name
-                reader = FileReader(piece, below, options, kept, result, more, recognised)
-                reader.read()
-                export.files[piece] = reader
+            pieces = _pieces(path, unpacking)
         except CorpusError as error:
-            errors[path] = error
+            errors[path], pieces = error, []
+        for piece in pieces:
+            below = f"{name}/{stem(piece)}" if piece != path else name
+            reader = FileReader(piece, below, options, kept, recognised=recognised)
+            try:
+                reader.read()
+                readers[piece] = reader
+            except CorpusError as error:
+                errors[piece] = error
         bar.update(1)
+    export.files |= readers
     for path in _side_files(files, export):
         export.skipped.append(path)
         export.files.pop(path, None)
+        readers.pop(path, None)
         errors.pop(path, None)
-        del parts[path]
-    for path, (result, more) in parts.items():
-        if path in errors:
-            whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(errors[path])))
-            continue
-        whole.add(result)
-        merge(groups, more, whole)
+    whole.quarantine += [Quarantined(Origin(str(path), 0), "", str(error)) for path, error in errors.items()]
+    for reader in readers.values():
+        whole.add(reader.result)
+        merge(groups, reader.groups, whole)
     for name in [name for name, group in groups.items() if group.spans == "folders"]:
         merge(export.spread, {name: groups.pop(name)}, whole)
     from_rows(groups, whole)

@@ -127,6 +127,18 @@ def test_a_sheet_that_cannot_be_read_is_named_and_the_others_are_read(tmp_path):
     assert "--table" not in import_summary(read_export(one, Options()), None)
 
 
+def test_files_of_an_archive_in_a_folder_are_read_each_for_itself(tmp_path):
+    table = "call_id,speaker,text\n{0},agent,Hello {1}\n{0},customer,Hi\n"
+    members = {"may.csv": table.format(7, 1), "june.csv": table.format(7, 2) + table.format(8, 3).partition("\n")[2]}
+    (tmp_path / "all").mkdir()
+    write_zip(tmp_path / "all" / "calls.zip", members | {"prices.csv": "colour,width\nred,7\n"})
+    result = read_export(tmp_path / "all", Options()).result
+    assert sorted(dialogue.dialogue_id for dialogue in result.dialogues) == ["7", "8"]
+    known, unread = sorted(result.quarantine, key=lambda record: "came before" not in record.reason)
+    assert (known.dialogue_id, known.reason) == ("7", "the id came before in june.csv")
+    assert unread.origin.source == f"{tmp_path}/all/calls.zip/prices.csv"
+
+
 def test_one_sheet_can_be_named(tmp_path):
     path = write_workbook(tmp_path / "calls.xlsx", Old=ROWS, New=[ROWS[0], ["8", "a", "b"], ["8", "c", "d"]])
     assert turns(read_export(path, Options(table="New"))) == [[("a", "b"), ("c", "d")]]
