@@ -75,9 +75,10 @@ def _only_corpus(option: str) -> str:
 
 
 @contextmanager
-def transcripts_of(source: Path) -> Iterator[Path]:
+def transcripts_of(source: Path, *, within: Path | None = None) -> Iterator[Path]:
     """Yield JSON Lines of dialogues: the source, or for any other export a temporary file that its import writes.
 
+    :param within: existing folder for the temporary file, which workers on other machines see; None takes any.
     :raises CorpusError: if nothing can be read, or no dialogue can be used.
     """
     from conversations.dialogue import write_dialogues
@@ -91,7 +92,7 @@ def transcripts_of(source: Path) -> Iterator[Path]:
             click.echo(f"{skipped}; `dial2vec import` converts exports", err=True)
         yield source
         return
-    with TemporaryDirectory(prefix="dial2vec-import-") as folder:
+    with TemporaryDirectory(prefix=".dial2vec-import-", dir=within) as folder:
         file = Path(folder) / f"{stem(source)}.jsonl"
         try:
             with catch_warnings(record=True, action="always") as notices:

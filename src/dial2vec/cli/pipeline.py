@@ -115,7 +115,7 @@ def embed(source: Path, model: str, output: Path, batch_size: int, workers: RayW
         raise Dial2vecError(f"{output} does not end in .parquet; expected a Parquet file. Rename it.")
     if output.is_dir() and not all(VECTORS_PART.fullmatch(path.name) for path in output.iterdir()):
         raise Dial2vecError(f"{output} holds files that `embed` did not write and would replace. Name another folder.")
-    with transcripts_of(source) as transcripts:
+    with transcripts_of(source, within=output.parent if workers else None) as transcripts:
         from dial2vec.collection.embedding.embed import embed_file, here
         from dial2vec.encoder.loading import load_encoder
 
