@@ -100,9 +100,10 @@ def import_(
 ) -> None:
     """Import your exports as a corpus of the project, or into a file.
 
-    Give --name or --output. SOURCE is a file or a folder: exports of some 300 kinds (--known), tables, JSON, Parquet,
-    chats, transcripts, captions, workbooks, Word documents, zip archives, databases. What is not known is guessed; the
-    summary shows how it was read (docs/import.md).
+    Give --name or --output. SOURCE is a file, a folder, or an address such as hf:OWNER/NAME, mlflow:EXPERIMENT or
+    s3://...: exports of some 300 kinds (--known), tables, JSON, Parquet, chats, transcripts, captions, workbooks, Word
+    documents, zip archives, databases. What is not known is guessed; the summary shows how it was read
+    (docs/import.md).
     """
     from conversations.explaining import refusal
     from dial2vec.errors import CorpusError
