@@ -205,7 +205,7 @@ def read_piece(given: Given) -> Content:
         replace(record, origin=Origin(str(way.source), record.origin.line + piece.line - 2))
         for record in result.quarantine
     ]
-    tally, result.dialogues = Tally.of(result.dialogues), []
+    tally, result.dialogues, result.cuts = Tally.of(result.dialogues), [], {}
     return Content(result, tally, ids, clock, reader.description.notes, file)
 
 

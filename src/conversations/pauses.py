@@ -108,7 +108,7 @@ def cut_endless(result: ImportResult) -> str:
 
     :return: Note that says so, which the result gets too; "" if nothing is cut.
     """
-    parts = [result.cuts.get((item.origin, item.dialogue_id), [item]) for item in result.dialogues]
+    parts = [result.cuts.pop((item.origin, item.dialogue_id), [item]) for item in result.dialogues]
     n_cut = sum(len(part) > 1 for part in parts)
     if not n_cut or len(parts) - n_cut > max(1, n_cut // 4):
         return ""
