@@ -31,7 +31,7 @@ def unfolded(records: Iterator[Record]) -> Iterator[Record]:
         return
     logs: dict[str, Record] = {}
     for record in records:
-        for span in [record.values] if _is_span(record.values) else _inside(record.values):
+        for span in list(_inside(record.values)) or [record.values]:
             values = tree(span)
             body = values.get("body", values.get("Body"))
             # Spans in a table may have their attributes in columns.
