@@ -21,7 +21,7 @@ def joined(rows: Sequence[Row], reading: ClockReading) -> list[Row]:
     if reading.newest_first:
         parts.reverse()
     dates = [part[0].part.date if part[0].part else "" for part in parts]
-    parts = [parts[at] for at in order(dates, reading) or range(len(parts))]
+    parts = _outer([parts[at] for at in order(dates, reading) or range(len(parts))])
     history = any(map(_has_history, parts))
     longest: dict[str, list[Row]] = {}
     for part in parts:
@@ -42,6 +42,30 @@ def joined(rows: Sequence[Row], reading: ClockReading) -> list[Row]:
         begin = 0 if history else begin
         turns[begin:] = _merged(turns[begin:], part, history=history)
     return turns
+
+
+def _outer(parts: list[list[Row]]) -> list[list[Row]]:
+    """Return the parts without those of tools and of other prompts, inside one with the question and the answer.
+
+    If that one is around a whole dialogue, from its first question to its last answer, the parts inside are all of it.
+    """
+    around: dict[str, list[Row]] = {}
+    inside: dict[str, list[list[Row]]] = {}
+    for part in (part for part in parts if part[0].part and part[0].speaker != part[-1].speaker):
+        if part[0].part and part[0].part.inside:
+            inside.setdefault(_request(part), []).append(part)
+        else:
+            around[_request(part)] = part
+    for request in around.keys() & inside.keys():
+        (question, *_, answer), first, last = around[request], inside[request][0], inside[request][-1]
+        if _same(first[0], question) and _same(last[-1], answer) and question.text not in last[0].text:
+            parts = [part for part in parts if part is not around[request]]
+            del around[request]
+    return [
+        part
+        for part in parts
+        if not (part[0].part and part[0].part.inside) or _is_among(around.get(_request(part), ()), part)
+    ]
 
 
 def _request(part: Sequence[Row]) -> str:

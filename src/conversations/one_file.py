@@ -169,6 +169,10 @@ class FileReader:
         if form == "jsonl":
             lines = self._unwrapped(read_json_lines(path, encoding))
             return self._read_records(lines, Description(form, str(encoding)))
+        return self._read_json(encoding, form)
+
+    def _read_json(self, encoding: Encoding, form: str) -> Description:
+        options, path = self.options, self.path
         outlined = outline(path, encoding)
         if not options.turns and rows_below_names(outlined):
             return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))

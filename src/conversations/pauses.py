@@ -29,10 +29,12 @@ class DialoguePart(NamedTuple):
     """The record of a turn, if it holds a part of a dialogue.
 
     :param request: Id of the request, whose records repeat each other; "" without one.
+    :param inside: True if another record of the request is around it.
     """
 
     request: str
     date: str
+    inside: bool = False
 
 
 class Row(NamedTuple):

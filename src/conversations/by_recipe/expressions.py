@@ -14,13 +14,13 @@ from jmespath.functions import Functions, signature
 from jmespath.visitor import TreeInterpreter
 
 from conversations.values.cells import unpacked
-from conversations.values.messages import messages
+from conversations.values.messages import exchange, messages
 
 Find = Callable[[Any], Any]
 
 
 class RecipeFunctions(Functions):  # type: ignore[misc]
-    """The functions of JMESPath, one for JSON that is stored as text, and one for messages."""
+    """The functions of JMESPath, one for JSON that is stored as text, and two for messages of models."""
 
     @signature({"types": []})  # type: ignore[untyped-decorator]
     def _func_parse_json(self, text: Any) -> Any:
@@ -29,6 +29,10 @@ class RecipeFunctions(Functions):  # type: ignore[misc]
     @signature({"types": []}, {"types": ["string"]})  # type: ignore[untyped-decorator]
     def _func_messages(self, value: Any, role: str) -> list[dict[str, str]]:
         return messages(value, role)
+
+    @signature({"types": []}, {"types": []}, {"types": ["string"]})  # type: ignore[untyped-decorator]
+    def _func_exchange(self, asked: Any, answered: Any, answerer: str) -> Any:
+        return exchange(asked, answered, answerer)
 
 
 INTERPRETER = TreeInterpreter(jmespath.Options(custom_functions=RecipeFunctions()))

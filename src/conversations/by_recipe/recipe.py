@@ -114,6 +114,7 @@ class Recipe:
     :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it,
         unless it is "new".
     :param request: Id of the request of a part: the parts of one request repeat each other, as spans in spans do.
+    :param inside: True for a part inside another one of its request, which counts only if it holds that other's turns.
     :param reshape: Named steps by which records are reshaped before they are read (`guessing.reshaping.STEPS`).
     :param skip: Expression that is true for records without a dialogue, such as settings.
     :param branch: Order of a tree of messages.
@@ -153,6 +154,7 @@ class Recipe:
     last: Finder | None = None
     parts: bool | str = False
     request: Finder | None = None
+    inside: Finder | None = None
     reshape: tuple[str, ...] = ()
     skip: Finder | None = None
     branch: Branch | None = None
@@ -363,6 +365,7 @@ COMPILED: dict[str, Callable[[Any], Any]] = {
         ("id", "request", "turns", "first", "last", "speaker", "people", "text", "time", "day", "date", "skip"),
         lambda text: Finder(str(text)),
     ),
+    "inside": lambda text: Finder(str(text)),
     "labels": lambda texts: _labels(texts),
     **dict.fromkeys(("has", "versions"), lambda texts: tuple(map(Finder, texts))),
     **dict.fromkeys(("decode", "reshape", "side_files"), tuple),

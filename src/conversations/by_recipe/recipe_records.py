@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
+from conversations.by_recipe.chains import chained, first_of
 from conversations.by_recipe.expressions import Finder
 from conversations.by_recipe.recipe import Branch, Recipe
 from conversations.by_recipe.recipe_lines import LineReader
@@ -20,7 +21,7 @@ from conversations.pauses import DialoguePart
 from conversations.values.cells import as_labels, as_name, as_turn_list, cell_text
 
 # Keys of a recipe whose expressions use columns up: these are no metadata.
-USING = ("id", "request", "turns", "speaker", "text", "time", "date", "skip", "people")
+USING = ("id", "request", "inside", "turns", "speaker", "text", "time", "date", "skip", "people")
 PLAIN = (str, int, float, bool)
 # Length in characters from which on a value is a text, not an id.
 LONG_ID = 100
@@ -94,7 +95,8 @@ class RecordReader:
         if self.recipe.request and not self._drafted:
             yield from self._of_requests(records)
             return
-        yield from self._each(records)
+        plain = self._each(records)
+        yield from chained(list(plain)) if self.recipe.parts and self.recipe.branch else plain
 
     def _of_requests(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield plain records once all are known: any record of a request may name its dialogue, or none."""
@@ -126,7 +128,10 @@ class RecordReader:
             if self.recipe.parts and isinstance(plain["turns"], list):
                 shared = {key: value for key, value in plain.items() if key != "turns"}
                 if self.recipe.parts != "new":
-                    shared["part"] = DialoguePart(request, plain["date"])
+                    inside = bool(self.recipe.inside and _is_true(self.recipe.inside(values)))
+                    shared["part"] = DialoguePart(request, plain["date"], inside)
+                if branch := self.recipe.branch:
+                    shared["link"] = [as_name(find(values)) for find in (branch.id, branch.parent) if find]
                 times = {"time": plain["date"]}
                 yield from (
                     record._replace(values=shared | turn | ({} if turn["time"] else times)) for turn in plain["turns"]
@@ -164,12 +169,7 @@ class RecordReader:
             if plain := self._plain(self.recipe.decoded(record.values), ""):
                 rows.append((name, Record(record.line, plain)))
         for name, record in rows:
-            path = dict.fromkeys([name])
-            while (name := parents.get(name, "")) and name not in path:
-                path[name] = None
-            root = next(reversed(path))
-            parents |= dict.fromkeys(path, root) | {root: ""}
-            yield record._replace(values=record.values | {"id": root})
+            yield record._replace(values=record.values | {"id": first_of(name, parents)})
 
     def _trees(self, records: Iterable[Record], named: Finder) -> Iterator[Record]:
         """Yield one record per tree, with all its messages."""
@@ -278,7 +278,7 @@ class RecordReader:
         elements = _elements(value)
         if self._needs_record:
             elements = [element | {"_record": values} for element in elements if isinstance(element, dict)]
-        if branch := self.recipe.branch:
+        if (branch := self.recipe.branch) and not self.recipe.parts:
             elements = self._along(elements, branch.answers) if branch.answers else self._on_branch(elements, values)
         turns = [turn for element in elements if (turn := self._turn(element))]
         alternate = self.recipe.alternate
@@ -312,6 +312,9 @@ class RecordReader:
         if recipe.notices and (kind := recipe.kind_of(text)) and kind not in self._keep:
             self.left_out[kind] += 1
             return None
+        if not (speaker or text) and isinstance(element, str):
+            # Names nobody, among messages that do.
+            text = element
         if not (speaker or text) and not self._drafted:
             # Nothing but the frame of a message, such as the root of a tree.
             return None

@@ -166,7 +166,8 @@ def _added(values: Values, place: Place) -> list[Values]:
 
 def _said(value: Any) -> str:
     """Return the text of a question or an answer: a text, or an object with one."""
-    plain_text = value if isinstance(value, str) else ""
+    # The whole answer of a model, as JSON, is no text.
+    plain_text = value if isinstance(value, str) and not value.startswith('{"') else ""
     if isinstance(value, dict):
         plain_text = next((text for key in TEXTS if isinstance(text := value.get(key), str)), "")
     return plain_text.strip()

@@ -42,7 +42,9 @@ def messages(value: Any, role: str, *, depth: int = DEPTH) -> list[Message]:
     # OpenInference puts the name of the object before its keys.
     value = {key.removeprefix("message."): inner for key, inner in value.items()}
     own = _role(value)
-    inner = next((inner for key in INNER if isinstance(inner := decoded(value.get(key)), dict)), None)
+    # The arguments of a function have names, too.
+    keys = [key for key in INNER if own or key not in ("data", "kwargs")]
+    inner = next((inner for key in keys if isinstance(inner := decoded(value.get(key)), dict)), None)
     if inner is not None and depth:
         return messages(inner, own or role, depth=depth - 1)
     if own or _kind(value):
@@ -51,6 +53,25 @@ def messages(value: Any, role: str, *, depth: int = DEPTH) -> list[Message]:
     keys += [key for key in CONTAINERS if value.get(key)][: min(depth, 1)]
     roles = {key: "system" for key in BEFORE if "history" not in key}
     return [message for key in keys for message in messages(value[key], roles.get(key, role), depth=depth - 1)]
+
+
+def exchange(asked: Any, answered: Any, answerer: str) -> list[Message]:
+    """Return the messages of a request and of its answer; an answer that holds the request, as a state does, is alone.
+
+    :param answerer: Role of an answer that names none, to a question that is a text.
+    """
+    asked, answered = _alone(asked), _alone(answered)
+    before = messages(asked, "user")
+    after = messages(answered, answerer if isinstance(asked, str) else "assistant")
+    own, rest = [message for message in before if not message["kind"]], iter(after)
+    return after if own and all(message in rest for message in own) else before + after
+
+
+def _alone(value: Any) -> Any:
+    """Return the text that is all that an object holds, such as the only argument of a function, under any name."""
+    value = decoded(value)
+    texts = list(value.values()) if isinstance(value, dict) else []
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else value
 
 
 def decoded(value: Any) -> Any:
