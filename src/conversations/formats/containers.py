@@ -27,10 +27,14 @@ from conversations.formats.archives import DAMAGE, MIB, Member, open_tar, place_
 from conversations.formats.encodings import open_bytes
 from conversations.formats.formats import CONTAINERS, ENDINGS, MAILS, READABLE, XML, ending, stem
 from conversations.formats.mails import BEGIN, mail_rows
+from conversations.formats.msgpack import unpacked_bytes
 from conversations.formats.xml_rows import xml_rows
+from conversations.vocabulary import word_set
 
 ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\0"
 TAR, TARS = b"ustar", (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+# Tables in which programs keep messages beside others that hold none.
+TABLES = word_set("columns", "tables")
 ODF_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
@@ -200,6 +204,8 @@ def _unpack_database(path: Path, folder: Path, table: str | None) -> None:
         with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1", uri=True)) as database:
             query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
             names = [name for (name,) in database.execute(query)]
+            known = [name for name in names if name in TABLES]
+            names = known if table is None and len(known) == 1 else names
             if table is None and len(names) != 1:
                 raise CorpusError(
                     f"{path} is a database with {len(names)} tables: {', '.join(names[:20])}. Name the one that holds "
@@ -289,7 +295,8 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        state = unpacked_bytes(value)
+        return value.decode("utf-8", "replace") if state is None else json.dumps(state, ensure_ascii=False)
     # Workbooks know only fractions: 17.0 was typed as 17.
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
