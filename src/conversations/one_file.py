@@ -44,7 +44,7 @@ from conversations.formats.records import (
     rows_of_columns,
 )
 from conversations.formats.spans import are_spans, unfolded
-from conversations.formats.table_parts import PARTS, are_parted, in_parts, without_end, without_names
+from conversations.formats.table_parts import PARTS, are_parted, in_parts, lines_outside, without_names
 from conversations.formats.tables import (
     BARS,
     DELIMITERS,
@@ -222,7 +222,8 @@ class FileReader:
         )
         notes += () if quoted else ("its quotes are plain characters, not signs around cells",)
         shown = DELIMITERS.get(delimiter, repr(delimiter))
-        records = without_end(records, self.result) if delimiter in BARS else records
+        if delimiter in BARS and (left := lines_outside(path, encoding, delimiter)):
+            notes += (f"lines outside the table are left out: {left}",)
         if names and not options.named and are_parted(path, encoding, names, delimiter):
             notes = (*notes[bool(titles) :], PARTS)
             records = in_parts(records, [", ".join(filter(None, title)) for title in titles], self.name)

@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 from conversations.formats.encodings import Encoding, open_text
 from conversations.formats.partings import is_title
+from conversations.formats.plain_text import split_speaker
 from conversations.formats.records import Record
-from conversations.formats.tables import BARS, RULE
-from conversations.guessing.names import by_name, known_names
+from conversations.formats.tables import BARS, table_lines
+from conversations.guessing.names import by_name
 from conversations.result import ImportResult
 
 PARTS = "the names of the columns come again: each table is a dialogue, called by the title above it if it has one"
 
 
 def has_ruled_table(lines: Sequence[str]) -> bool:
-    """Return whether a text is a table of pipes: names of columns above a rule, as in Markdown and of databases.
+    """Return whether a text holds tables with a rule of `|---|` that have as many rows as other lines name speakers.
 
     A table in a message is only a part of its text.
     """
-    filled = [line.strip() for line in lines if line.strip()]
     for bar in BARS:
-        barred = [line for line in filled if bar in line or RULE.fullmatch(line)]
-        ruled = (above for above, line in pairwise(filled) if bar in above and RULE.fullmatch(line.replace(bar, "")))
-        if 2 * len(barred) > len(filled) and any(
-            known_names([cell.strip() for cell in line.split(bar)]) > 1 for line in ruled
-        ):
+        kept = table_lines(lines, bar)
+        others = [line for line, row in zip(lines, kept or (), strict=False) if not row and split_speaker(line.strip())]
+        if kept and sum(bar in row for row in kept) > len(others):
             return True
     return False
+
+
+def lines_outside(path: Path, encoding: Encoding, delimiter: str) -> int:
+    """Return the number of lines of a text that are not part of its tables."""
+    with open_text(path, encoding) as text:
+        lines = list(text)
+    kept = table_lines(lines, delimiter) or lines
+    return sum(bool(line.strip(" \t\r\n-+|:=")) and not row for line, row in zip(lines, kept, strict=True))
 
 
 def are_parted(path: Path, encoding: Encoding, names: Sequence[str], delimiter: str) -> bool:
@@ -78,19 +83,6 @@ def _repeats_names(record: Record) -> bool:
     cells = record.values.items()
     same = (cell.strip() == name or (not cell and name.startswith("column ")) for name, cell in cells)
     return bool(cells) and not record.problem and all(same)
-
-
-def without_end(records: Iterable[Record], result: ImportResult) -> Iterator[Record]:
-    """Leave out what stands below a table of pipes: "(4 rows)", as databases write, or further text."""
-    held: list[Record] = []
-    for record in records:
-        if record.problem and len(record.values) == 1:
-            held.append(record)
-            continue
-        yield from (*held, record)
-        held = []
-    if held:
-        result.notes[f"lines below the table are left out: {len(held)}"] = None
 
 
 def _filled(record: Record) -> list[str]:

@@ -9,7 +9,7 @@ import contextlib
 import csv
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from conversations.errors import CorpusError
 from conversations.formats.archives import require_bounds
 from conversations.formats.encodings import Encoding, is_damaged, open_text
 from conversations.formats.records import Record
-from conversations.guessing.names import known_names
+from conversations.guessing.names import by_name, known_names
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "│": "box"}
 # Delimiters of tables with rules between rows.
@@ -33,6 +33,7 @@ MOST_TITLES = 15
 RULE = re.compile(r"[\s:+=\u2500-\u257f-]*[-=\u2500\u2550]{2}[\s:+=\u2500-\u257f-]*")
 # A bar inside a cell, as Markdown writes it, stands for this character until the cells are parted.
 ESCAPED_BAR, HIDDEN_BAR = "\\|", "\ue000"
+BREAK, BOLD = re.compile(r"<br\s?/?>", re.IGNORECASE), re.compile(r"\A\*\*([^*]*)\*\*\Z")
 DAMAGED_ROW = "the row is damaged: it holds bytes that are not valid characters"
 
 
@@ -105,7 +106,8 @@ def read_rows(
     that a stray quote costs one row, not those after it.
     """
     with open_text(path, encoding) as text, _cells_of_any_size():
-        lines = Lines(_hidden(text, ruled=_is_ruled(_head(path, encoding), delimiter)))
+        ruled = table_lines(_head(path, encoding), delimiter) if delimiter in BARS else None
+        lines = Lines(iter(table_lines(list(text), delimiter) or ()) if ruled else iter(text))
         reader = _reader(lines, delimiter, quoted=quoted)
         while True:
             line = lines.first
@@ -120,19 +122,41 @@ def read_rows(
             lines.next_row()
             # A mark of the byte order also stands where files were put together.
             cells = [cell.removeprefix("\ufeff") for cell in cells[:1]] + cells[1:]
-            cells = [cell.replace(HIDDEN_BAR, "|") for cell in cells] if delimiter in BARS else cells
+            cells = [_marked(cell) for cell in cells] if ruled else cells
             if line == 1 and _is_separator_line(cells):
                 cells = []
             if any(cell.strip() for cell in cells) and not (delimiter in BARS and RULE.fullmatch("".join(cells))):
                 yield line, cells, DAMAGED_ROW if is_damaged("".join(cells)) else ""
 
 
-def _is_ruled(lines: Iterable[str], delimiter: str) -> bool:
-    return delimiter in BARS and any(RULE.fullmatch(line.strip().replace(delimiter, "")) for line in lines)
+def table_lines(lines: Sequence[str], delimiter: str) -> list[str] | None:
+    """Return the lines of a text in which those outside its tables are blank; None if it has no table of turns.
+
+    A table begins with the names of columns above a rule of `|---|`, as in Markdown and of databases; a heading above
+    it stays, which may be its title.
+
+    :param delimiter: Bar between cells.
+    """
+    bare = [line.replace(ESCAPED_BAR, HIDDEN_BAR).strip() for line in lines]
+    rules = [bool(line and RULE.fullmatch(line.replace(delimiter, ""))) for line in bare]
+    kept, width = [""] * len(lines), 0
+    for at, line in enumerate(bare):
+        if delimiter in line and rules[at + 1 : at + 2] == [True] and not rules[at]:
+            names = [cell.strip("* ") for cell in line.split(delimiter)]
+            above = next((before for before in range(at - 1, -1, -1) if bare[before] and not rules[before]), at)
+            if known_names(names) > 1 and by_name("text", names):
+                width = line.count(delimiter)
+                kept[above] = lines[above] if bare[above].startswith("#") else kept[above]
+            elif not kept[at - 1]:
+                width = 0
+        if width and (line.count(delimiter) == width or rules[at] or (delimiter in line and kept[at - 1])):
+            kept[at] = f"{line}\n"
+    return kept if any(kept) else None
 
 
-def _hidden(lines: Iterable[str], *, ruled: bool) -> Iterator[str]:
-    return (line.replace(ESCAPED_BAR, HIDDEN_BAR) if ruled else line for line in lines)
+def _marked(cell: str) -> str:
+    """Return a cell of Markdown without what stands for a bar, a line break and bold type."""
+    return BOLD.sub(r"\1", BREAK.sub("\n", cell.replace(HIDDEN_BAR, "|").strip()))
 
 
 def _reader(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
@@ -181,7 +205,8 @@ def _head(path: Path, encoding: Encoding) -> list[str]:
 
 def _rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
     rows: list[list[str]] = []
-    reader = csv.reader(_hidden(lines, ruled=_is_ruled(lines, delimiter)), delimiter=delimiter, strict=True)
+    ruled = table_lines(lines, delimiter) if delimiter in BARS else None
+    reader = csv.reader(ruled or lines, delimiter=delimiter, strict=True)
     # The last row may be cut by the end of the sample.
     with contextlib.suppress(csv.Error):
         rows.extend(row for row in reader if row and not (delimiter in BARS and RULE.fullmatch("".join(row))))

@@ -66,3 +66,27 @@ def test_a_table_in_a_message_is_a_part_of_its_text(tmp_path):
     table = "| Speaker | Text |\n|---|---|\n| Bo | Hi |"
     content = f"Kim: Make a table\nAnn: Here it is.\nI hope you like it.\n{table}\nKim: Thanks\nAnn: Of course\n"
     assert read(imported(tmp_path, "t.txt", content))["t"][1] == f"Ann: Here it is.\nI hope you like it.\n{table}"
+
+
+TABLE = "| # | Who | What |\n|---|:--|---|\n| 1 | **Agent** | Hello |\n| 2 | Caller | My kite \\| tail<br>is torn |\n"
+SAID = ["Agent: Hello", "Caller: My kite | tail\nis torn"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# Call 17\n\nDate: 2024-03-05\n\n{TABLE}\n## Summary\n\nCaller: wants a repair.\n",
+        f"Call of 5 March\n\n{TABLE}\n> Note: calls back.\n\nSummary: short.\nAgent: friendly.\n",
+        f"| Name | Role |\n|---|---|\n| Agent | Kim |\n| Caller | Ana |\n\n## Transcript\n\n{TABLE}\n- [ ] Agent: send it\n",
+        f"---\ntitle: Call\n---\n\nWe met at ten.\nNothing was said before.\nSo it is.\nWell.\n\n{TABLE}\nRated 5 | 5\n",
+    ],
+)
+def test_only_the_table_of_a_note_is_said(tmp_path, text):
+    result = imported(tmp_path, "call.md", text)
+    assert list(turns_of(result).values()) == [SAID]
+    assert result.quarantine == []
+
+
+def test_tables_below_headings_are_dialogues_and_notes_between_them_are_none(tmp_path):
+    text = f"## Call 1\n\n{TABLE}\nSummary: short.\n\n## Call 2\n\n{TABLE}\nSummary: a kite.\n"
+    assert turns_of(imported(tmp_path, "calls.md", text)) == {"Call 1": SAID, "Call 2": SAID}
