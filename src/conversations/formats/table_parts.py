@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from conversations.formats.encodings import Encoding, open_text
 from conversations.formats.partings import is_title
 from conversations.formats.plain_text import split_speaker
 from conversations.formats.records import Record
-from conversations.formats.tables import BARS, table_lines
+from conversations.formats.tables import BARS, SAMPLED_LINES, table_lines
 from conversations.guessing.names import by_name
 from conversations.result import ImportResult
 
@@ -33,7 +34,10 @@ def has_ruled_table(lines: Sequence[str]) -> bool:
 def lines_outside(path: Path, encoding: Encoding, delimiter: str) -> int:
     """Return the number of lines of a text that are not part of its tables."""
     with open_text(path, encoding) as text:
-        lines = list(text)
+        lines = list(islice(text, SAMPLED_LINES))
+        if not table_lines(lines, delimiter):
+            return 0
+        lines += text
     kept = table_lines(lines, delimiter) or lines
     return sum(bool(line.strip(" \t\r\n-+|:=")) and not row for line, row in zip(lines, kept, strict=True))
 

@@ -77,8 +77,8 @@ SAID = ["Agent: Hello", "Caller: My kite | tail\nis torn"]
     [
         f"# Call 17\n\nDate: 2024-03-05\n\n{TABLE}\n## Summary\n\nCaller: wants a repair.\n",
         f"Call of 5 March\n\n{TABLE}\n> Note: calls back.\n\nSummary: short.\nAgent: friendly.\n",
-        f"| Name | Role |\n|---|---|\n| Agent | Kim |\n| Caller | Ana |\n\n## Transcript\n\n{TABLE}\n- [ ] Agent: send it\n",
-        f"---\ntitle: Call\n---\n\nWe met at ten.\nNothing was said before.\nSo it is.\nWell.\n\n{TABLE}\nRated 5 | 5\n",
+        f"| Name | Role |\n|---|---|\n| Agent | Kim |\n| Caller | Ana |\n\n## Call\n\n{TABLE}\n- Agent: send it\n",
+        f"---\ntitle: Call\n---\n\nWe met at ten.\nIt was short.\nSo it is.\nWell.\n\n{TABLE}\nRated 5 | 5\n",
     ],
 )
 def test_only_the_table_of_a_note_is_said(tmp_path, text):
