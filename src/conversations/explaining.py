@@ -14,6 +14,7 @@ from conversations.by_recipe.meanings import NOT_USED, fields_of, meanings, name
 from conversations.by_recipe.recipe import Recipe, keys_in, known_recipes, recipe_from_keys, text_of_recipe
 from conversations.errors import CorpusError
 from conversations.guessing.columns import Columns
+from conversations.guessing.names import by_name
 from conversations.one_file import NO_RECIPE, FileReader
 from conversations.options import NamedColumns, Options
 from conversations.reading import Export
@@ -31,6 +32,7 @@ MEANINGS = {
     "date": "start of the dialogue",
     "labels": "label",
 }
+LIKELY = ("turns", "speaker", "text", "time", "id", "label")
 # Keys of a recipe that the columns of an export, or those that the user names, may change.
 CHANGING = ("has", "id", "turns", "speaker", "text", "time", "date", "labels")
 # Options that a recipe holds, and how the others are spelled if not by their names.
@@ -49,12 +51,18 @@ def explanation(export: Export) -> str:
     return "\n".join(lines).rstrip()
 
 
-def refusal(reader: FileReader) -> str:
-    """Return how far a file was read that is refused: its format, and the fields of its first records."""
-    how = reader.description
+def refusal(error: CorpusError) -> str:
+    """Return how far a refused file was read: its format, and the fields of its first records; "" if it was not."""
+    if error.reader is None or not error.reader.description.format:
+        return ""
+    how = error.reader.description
     parts = ", ".join(filter(None, (how.format, how.encoding, how.delimiter and f"delimiter {how.delimiter}")))
-    lines = [f"{reader.path.name}: {parts}", "  refused: what is missing stands below its first records", ""]
-    return "\n".join([*lines, *_records(reader)]).rstrip()
+    return "\n".join([f"{error.reader.path.name}: {parts}; refused", "", *_records(error.reader)]).rstrip()
+
+
+def _likely(name: str) -> str:
+    """Return the meaning that a field of a refused file has by its name."""
+    return next((f"{meaning} by its name" for meaning in LIKELY if by_name(meaning, [name])), NOT_USED)
 
 
 def _records(file: FileReader) -> Iterator[str]:
@@ -93,7 +101,8 @@ def _fields(values: dict[str, Any], columns: Columns | None, recipe: Recipe | No
     first = dict(reversed([*fields_of(values)]))
     width = min(max((len(named(path)) for path in first), default=0), WIDTH)
     for path, value in [*reversed(first.items())][:SHOWN_FIELDS]:
-        meaning = effects.get(path) or known.get(named(path).replace("[]", ""), NOT_USED)
+        meaning = effects.get(path) or known.get(named(path).replace("[]", ""))
+        meaning = meaning or (NOT_USED if recipe or columns else _likely(path[-1]))
         yield f"    {printable(named(path), WIDTH):<{width}}  {meaning:<26}{printable(repr(value), 60)}"
     if len(first) > SHOWN_FIELDS:
         yield f"    and {len(first) - SHOWN_FIELDS} more fields"

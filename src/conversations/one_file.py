@@ -137,6 +137,7 @@ class FileReader:
 
     def __post_init__(self) -> None:
         self.selection = Selection(self.options)
+        self.description = Description("")
 
     def read(self) -> None:
         """Read the file, and describe how.
@@ -289,10 +290,10 @@ class FileReader:
             )
         if not usable:
             first = f" that can be read: line {sample[0].line} is {sample[0].problem}" if sample else ""
-            options = ", or correct --format, --encoding or --delimiter" if sample else ""
+            option = "--delimiter" if description.delimiter else "--format"
             raise CorpusError(
                 f"{self.path} has no row or record{first}; expected dialogues, or rows of turns. Export it "
-                f"again{options}."
+                f"again{f', or correct {option}' if sample else ''}."
             )
         self.first = usable[:EXPLAINED]
         every: Iterable[Record] = self._counted(chain(sample, rest))

@@ -18,7 +18,7 @@ from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from conversations.errors import CorpusError
 from conversations.formats.addresses import as_address
 from conversations.formats.containers import Unpacking
-from conversations.formats.formats import CONTAINERS, ENDINGS, READABLE, ending, is_program, stem
+from conversations.formats.formats import CONTAINERS, ENDINGS, MAILS, READABLE, XML, ending, is_program, stem
 from conversations.guessing.names import columns_in
 from conversations.kept import KeptReading
 from conversations.one_file import Description, FileReader
@@ -95,6 +95,9 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
             reader.description = replace(reader.description, format=whole, encoding="", delimiter="")
         export.result.notes |= dict.fromkeys(unpacking.notes)
         export.files = {Path(unpacking.shown(str(path))): file for path, file in export.files.items()}
+        for path, file in export.files.items():
+            kind = "XML" if ending(path) in XML else "mails" if ending(path) in MAILS else file.description.format
+            file.description = replace(file.description, format=kind)
         export.skipped = [Path(unpacking.shown(str(path))) for path in export.skipped]
         export.result.relocate(unpacking.shown)
         readers = export.files.values()

@@ -16,17 +16,18 @@ from dial2vec.errors import CorpusError
 @pytest.mark.parametrize(
     ("name", "content", "found"),
     [
-        ("a.json", json.dumps({"data": [{"no": 1, "said": {"w": "hi"}}], "next": "x"}), "a.json: json, UTF-8"),
-        ("a.csv", "a;b\n1;2\n", "a.csv: csv, UTF-8, delimiter semicolon"),
+        ("a.json", json.dumps({"data": [{"no": 1, "said": {"who": "hi"}}], "next": "x"}), "a.json: json, UTF-8"),
+        ("a.csv", "a;text\n1;2\n", "a.csv: csv, UTF-8, delimiter semicolon"),
     ],
 )
 def test_a_refused_file_is_explained_as_far_as_it_was_read(tmp_path, name, content, found):
     (tmp_path / name).write_text(content)
     with pytest.raises(CorpusError) as refused:
         read_export(tmp_path / name, Options())
-    text = refusal(refused.value.reader)
+    text = refusal(refused.value)
     assert text.startswith(found)
     assert "record 1" in text
+    assert "by its name" in text
     command = ["import", str(tmp_path / name), "--output", str(tmp_path / "out.jsonl"), "--explain"]
     output = CliRunner().invoke(main, command).output
     assert text in output

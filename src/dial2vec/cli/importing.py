@@ -132,8 +132,8 @@ def import_(
             root = find_root()
             import_export(root, source, corpus=name or "", settings=settings, new_reading=new_reading, say=click.echo)
     except CorpusError as error:
-        if explain and error.reader:
-            click.echo(f"{refusal(error.reader)}\n")
+        if explain and (shown := refusal(error)):
+            click.echo(f"{shown}\n")
         raise
 
 
