@@ -26,7 +26,7 @@ WIDTH = 100
 def import_summary(export: Export, redactor: Redactor | None) -> str:
     """Return the summary that is shown before anything is written."""
     tally = export.tally or Tally.of(export.result.dialogues)
-    lines = [*_formats(export), "", *_counts(export.result, tally)]
+    lines = [*_formats(export), "", *_counts(export, tally)]
     if redactor:
         lines += ["", redactor.report()]
     if export.result.quarantine:
@@ -93,8 +93,8 @@ def _some(names: list[str], most: int, *, width: int = 40) -> str:
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
-def _counts(result: ImportResult, tally: Tally) -> Iterator[str]:
-    turns, labels = tally.turns, tally.labels
+def _counts(export: Export, tally: Tally) -> Iterator[str]:
+    result, turns, labels = export.result, tally.turns, tally.labels
     blank = f" (blank ones left out: {result.blank})" if result.blank else ""
     yield f"read         {result.rows} rows or records"
     yield f"dialogues    {usable_dialogues(result, tally.usable)}"
@@ -110,7 +110,9 @@ def _counts(result: ImportResult, tally: Tally) -> Iterator[str]:
     if result.varying:
         yield f"note: not kept, as they differ between turns of a dialogue: {_some([*result.varying], SHOWN_COLUMNS)}"
     if tally.usable and turns.total() == tally.usable:
-        yield "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
+        columns = any(description.columns for description in export.descriptions.values())
+        remedy = "; if that is not so, name another column with --id or --turns" if columns else ""
+        yield f"note: every dialogue has one turn{remedy}"
     yield f"speakers     {len(turns)}: {_most_common(turns)}"
     yield f"labels       {len(labels)}{': ' if labels else ''}{_most_common(labels)}"
 

@@ -181,6 +181,8 @@ def test_a_mark_of_a_change_is_another_voice(tmp_path, cues, said):
         ("Hola.", "Nota: rota.", "Nota: otra vez.", "Fin."),
         ("Well.", "Question: can we?", "Yes.", "So.", "Answer: no.", "I see.", "Fine."),
         (">> Hello.", ">> Hi."),
+        ("Conclusion: yes.", "We did it.", "So.", "Conclusion: again.", "And on.", "It is."),
+        ("Step 1: cut.", "Well.", "Step 1: cut again.", "So."),
     ],
 )
 def test_captions_whose_names_are_words_of_speech_are_refused(tmp_path, cues):

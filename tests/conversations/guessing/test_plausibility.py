@@ -240,9 +240,9 @@ def test_logs_of_programs_and_lists_are_no_transcripts(tmp_path, content, reason
             {"turns": "bits", "speaker": "p", "text": "q"},
         ),
         (
-            {"payload": {"items": [{"p": w, "what": {"q": "a longer text that may be said"}} for w in "xy"]}},
-            "items[] with p ('x'), what (an object)",
-            {"turns": "items", "speaker": "p", "text": "what.q"},
+            {"payload": {"items": [{"p": w, "zz": {"q": "a longer text that may be said"}} for w in "xy"]}},
+            "items[] with p ('x'), zz (an object)",
+            {"turns": "items", "speaker": "p", "text": "zz.q"},
         ),
         (
             {"hits": [{"doc": {"bits": [{"p": w, "q": "a longer text that may be said"} for w in "xy"]}}]},
