@@ -99,10 +99,8 @@ def without_wrappers(value: Any) -> Any:
         return list(map(without_wrappers, value))
     if not isinstance(value, dict):
         return value
-    if len(value) == 1:
-        [(key, inner)] = value.items()
-        if key in EXTENDED or (key in TYPED and isinstance(inner, TYPED[key])):
-            return without_wrappers(inner)
+    if (inner := _typed(value)) is not None:
+        return without_wrappers(inner)
     if isinstance(edges := value.get("edges"), list) and all(
         isinstance(edge, dict) and "node" in edge for edge in edges
     ):
@@ -119,6 +117,15 @@ def without_wrappers(value: Any) -> Any:
             own = {name: value[name] for name in ("_id", "id") if name in value}
             return own | ids | without_wrappers(inner)
     return {key: without_wrappers(inner) for key, inner in value.items()}
+
+
+def _typed(value: dict[str, Any]) -> Any:
+    """Return the value of an object that only tells its type, or how it is shown; None for other objects."""
+    # ServiceNow writes a field as shown and as kept.
+    if value.keys() <= {"display_value", "value", "link"}:
+        return value.get("display_value")
+    key, inner = next(iter(value.items()))
+    return inner if len(value) == 1 and (key in EXTENDED or isinstance(inner, TYPED.get(key, ()))) else None
 
 
 def _are_turns(value: dict[str, Any]) -> bool:

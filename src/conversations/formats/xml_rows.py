@@ -20,6 +20,8 @@ Row = dict[str, Any]
 TURNS = word_lists("columns")["elements"]
 # Elements inside a turn that are not said, such as the name of the speaker in a play, and those that begin a line.
 NOT_SAID, LINES = word_set("columns", "elements_aside"), {"br", "lb", "l", "p", "div"}
+# Words and sentences, which need no blank between them.
+WORDS = {"w", "s", "seg"}
 # Names that an element shares with those around it; there they follow the name of the element: "conversation_id".
 OWN = {"id", "name", "n", "type"}
 REFERENCE = re.compile(r"&#(\d+);")
@@ -34,7 +36,11 @@ def xml_rows(path: Path) -> list[Row]:
     """
     root = _root(path)
     ids = {value: item for item in root.iter() for key, value in item.attrib.items() if plain(key)[-2:] == "id"}
-    every = list(_rows(root, {}, ids, Counter()))
+    for tag in ("TEI", *DIALOGUE_WORDS):
+        alike = list(root.iter(tag))
+        for number, item in enumerate(alike, start=1):
+            item.attrib |= {"id": str(number)} if len(alike) > 1 and "id" not in item.attrib else {}
+    every = list(_rows(root, {}, ids))
     spoken = Counter(tag for tag, _, is_turn in every if is_turn).most_common(1)
     tags = TURNS.get(root.tag) or [tag for tag, times in spoken if times > 1]
     if not tags:
@@ -82,12 +88,11 @@ def _character(match: re.Match[str]) -> str:
     return chr(number) if 0xD800 <= number < 0xE000 else match[0] if number > 31 or number in (9, 10, 13) else ""
 
 
-def _rows(
-    element: Element, around: Row, ids: dict[str, Element], counts: Counter[str]
-) -> Iterator[tuple[str, Row, bool]]:
+def _rows(element: Element, around: Row, ids: dict[str, Element]) -> Iterator[tuple[str, Row, bool]]:
     """Yield name, row and whether it has a speaker and a text of its own, of an element and of those inside it."""
-    counts[element.tag] += 1
-    attributes = {key: _named(value, element, ids) for key, value in element.attrib.items()}
+    attributes = {
+        key: _named(value.removeprefix("#" * (key == "who")), element, ids) for key, value in element.attrib.items()
+    }
     children = Counter(child.tag for child in element)
     inner = {item.tag: _value(item) for item in element if children[item.tag] == 1}
     own = {key: value for key, value in inner.items() if value} | attributes
@@ -97,11 +102,10 @@ def _rows(
     words = "" if text else " ".join(_between(element).split()) if columns else _words(element)
     row = around | own | ({"text": words} if words else {}) | (_of_parts(element) if element.tag == "mms" else {})
     yield element.tag, row, bool(speaker and (text or words or (columns and len(inner) > 1)))
-    if element.tag in DIALOGUE_WORDS and "id" not in attributes:
-        attributes["id"] = str(counts[element.tag])
-    below = {f"{element.tag}_{key}" if key.lower() in OWN else key: value for key, value in attributes.items()}
+    tag = "dialogue" if element.tag == "TEI" else element.tag
+    below = {f"{tag}_{key}" if key.lower() in OWN else key: value for key, value in attributes.items()}
     for child in element:
-        yield from _rows(child, around | below, ids, counts)
+        yield from _rows(child, around | below, ids)
 
 
 def _between(element: Element) -> str:
@@ -116,7 +120,7 @@ def _words(element: Element) -> str:
     def parts(item: Element) -> Iterator[str]:
         yield re.sub(r"\s+", " ", item.text or "")
         for child in item:
-            yield "\n" if child.tag.lower() in LINES else ""
+            yield "\n" if child.tag.lower() in LINES else " " if child.tag in WORDS else ""
             yield from () if child.tag.lower() in NOT_SAID else parts(child)
             yield re.sub(r"\s+", " ", child.tail or "")
 

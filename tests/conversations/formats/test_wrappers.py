@@ -81,3 +81,21 @@ TALK = [{"from": "A", "text": "hi"}, {"from": "B", "text": "yo"}]
 def test_records_are_found_in_objects_however_deep(tmp_path, wrapped):
     read = turns_of(imported(tmp_path, "a.json", json.dumps(wrapped)))
     assert read == {"c": ["A: hi", "B: yo"], "d": ["A: hi", "B: yo"]}
+
+
+def test_values_that_are_written_twice_are_read_as_they_are_shown(tmp_path):
+    rows = [
+        ("c", "comments", "maria", "My mail is down"),
+        ("c", "work_notes", "kim", "disk"),
+        ("c", "comments", "kim", "Up"),
+    ]
+    names = ("element_id", "element", "sys_created_by", "value", "sys_created_on")
+    both = [
+        {
+            name: {"display_value": cell, "value": f"#{cell}"}
+            for name, cell in zip(names, (*row, f"2024-03-05 10:0{at}"), strict=True)
+        }
+        for at, row in enumerate(rows)
+    ]
+    read = turns_of(imported(tmp_path, "a.json", json.dumps({"result": both})))
+    assert read == {"c": ["maria: My mail is down", "kim: Up"]}

@@ -29,6 +29,9 @@ ADIUM = """<chat account="ana@x.example"><event type="windowOpened" sender="ana@
 MSN = """<?xml version="1.0"?><Log><Message SessionID="7"><From><User FriendlyName="Ana"/></From><Text Style="x">hello
 </Text></Message><Message SessionID="7"><From><User Name="Bo"/></From><Text Style="x">hi</Text></Message></Log>"""
 
+CHILDES = """<CHAT><Participants><participant id="MOT" name="Ana"/><participant id="CHI" name="Bo"/></Participants>
+<u who="MOT" uID="u0"><w>what</w><w>is</w></u><u who="CHI" uID="u1"><w>ball</w></u></CHAT>"""
+
 
 @pytest.mark.parametrize(
     ("name", "content", "turns"),
@@ -38,6 +41,7 @@ MSN = """<?xml version="1.0"?><Log><Message SessionID="7"><From><User FriendlyNa
         ("talk.trs", TRANSCRIBER, ["Ana: hello there", "Bo: hi"]),
         ("chat.chatlog", ADIUM, ["bo@x.example: Is it open?", "ana@x.example: Until\nsix"]),
         ("log.txt", MSN, ["Ana: hello", "Bo: hi"]),
+        ("talk.xml", CHILDES, ["Ana: what is", "Bo: ball"]),
     ],
 )
 def test_elements_with_a_speaker_and_a_text_are_turns(tmp_path, name, content, turns):
@@ -52,6 +56,9 @@ def test_conversations_are_told_by_their_ids_or_counted(tmp_path):
     assert turns_of(imported(tmp_path, "a.xml", named)) == {"c1": said, "c2": said}
     counted = f"<all><dialog>{both}</dialog><dialog>{both}</dialog></all>"
     assert turns_of(imported(tmp_path, "b.xml", counted)) == {"1": said, "2": said}
+    talk = '<TEI xml:id="{}"><text><u who="#A">Hello</u><u who="#B">Hi</u></text></TEI>'
+    corpus = f"<teiCorpus>{talk.format('t1')}{talk.format('t2')}</teiCorpus>"
+    assert turns_of(imported(tmp_path, "c.xml", corpus)) == {name: ["A: Hello", "B: Hi"] for name in ("t1", "t2")}
 
 
 @pytest.mark.parametrize(
