@@ -45,6 +45,7 @@ ITSELF = ""
 IN_TURNS = ("speaker", "text", "time")
 GAPS = {"nan", "NaN", "None", "null", "NULL", "<NA>", "undefined"}
 ONE_DIALOGUE = "no column tells the dialogues apart: the whole file is one dialogue; if not so, name it with --id"
+BY_VALUES = "{!r} is taken as the dialogue's id by its values, not its name; if it is none, name another with --id"
 NO_ORDER = "no order column: turns as they stand; if the newest stands first, name the time with --time"
 
 
@@ -333,6 +334,9 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
     elif columns.dialogue_id is None and not alone:
         blocks = evidence.blocks(sample, left, columns.speaker, columns.text)
         notes += (f"{ONE_DIALOGUE}; {blocks!r} may tell them apart" if blocks else ONE_DIALOGUE,)
+    own = () if options.dialogue_id or not columns.dialogue_id else (columns.dialogue_id,)
+    if own and not (by_name("id", own) or by_name("own id", own) or by_name("turns", own)):
+        notes += (BY_VALUES.format(*own),)
     gaps = sorted({name for values in sample if (name := as_name(values.get(columns.speaker or ""))) in GAPS})
     if gaps:
         notes += (f"a speaker is called {gaps[0]!r}, which programs write for a gap; mend the file if it is one",)

@@ -142,10 +142,10 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
         return all(len(set(values)) == len(values) for values in (cells(group, name) for group in groups))
 
     best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
-    best = best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
+    best = best or _dated_column(groups, names) or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
     dates = (name for name in names if plain(name) in DATED and all(map(DATE.match, cells(sample, name))))
     counts = (name for name in names if plain(name) in COUNTERS and numbers(name) and orders(name) and counted(name))
-    return best or next(dates, None) or next(counts, None) or _dated_column(groups, names)
+    return best or next(dates, None) or next(counts, None)
 
 
 def _dated_column(groups: Sequence[Values], names: list[str]) -> str | None:
@@ -157,7 +157,7 @@ def _dated_column(groups: Sequence[Values], names: list[str]) -> str | None:
 
     def is_dated(name: str) -> bool:
         texts = cells(sample[:SHOWN], name)
-        dated = all(CLOCK_IN.search(text) and has_date(text) for text in texts)
+        dated = all(CLOCK.fullmatch(text) or (CLOCK_IN.search(text) and has_date(text)) for text in texts)
         return bool(texts) and dated and mostly_filled(sample, name) and changes(groups, name)
 
     def in_order(name: str) -> int:
@@ -273,13 +273,23 @@ def longest(sample: Values, names: list[str]) -> str | None:
 def repeating(sample: Values, names: list[str]) -> str | None:
     """Return the column with the most distinct values that occur at least twice on average; an index is refused.
 
-    A column with only 2 values holds speakers, unless it is named like an id.
+    A column with only 2 values holds speakers, unless it is named like an id, or its values have digits and stand in
+    two blocks. Words that take turns name speakers.
     """
     columns = {name: cells(sample, name) for name in names if mostly_filled(sample, name) and not is_index(name)}
     counts = {name: (len(set(values)), len(values)) for name, values in columns.items()}
     different = {name: number for name, (number, total) in counts.items() if 1 < number <= total / 2}
+    runs = {name: sum(map(str.__ne__, columns[name], columns[name][1:])) + 1 for name in different}
+    digits = {name for name in different if all(re.search(r"\d", value) for value in columns[name])}
+    # Small numbers may count the parts of one dialogue.
+    counted = {name for name in digits if max(map(len, columns[name])) < 2 or set(plain(name).split("_")) <= CONTACTS}
+    blocks = {name for name in digits - counted if runs[name] == different[name]}
     likely = [
-        name for name in different if different[name] > 2 or plain(name).endswith(("link_id", "thread", "group_id"))
+        name
+        for name in different
+        if (different[name] > 2 and (name in digits or 2 * runs[name] <= counts[name][1]))
+        or name in blocks
+        or plain(name).endswith(("link_id", "thread", "group_id"))
     ]
     return max(likely, key=lambda name: different[name], default=None)
 

@@ -27,12 +27,11 @@ ROLES = word_set("speakers", "roles")
 # English word by word of another language.
 ENGLISH = by_word("translations")
 # Words between the two parts of "ID de conversación" and "Nom de l'expéditeur".
-LINKS = {"de", "d", "del", "des", "du", "da", "do", "di", "della", "van"}
-FILLERS = {*LINKS, "la", "l", "el", "le", "dell", "den", "het", "y", "et", "e", "i", "en", "und", "der"}
-# Parts of compounds that are English, too.
-ENGLISH_PARTS = {"id", "text", "ticket", "chat"}
-# Adjectives, which follow their noun in some languages: "Note interne".
-QUALIFYING = {"internal", "private", "public"}
+LINKS = {"de", "del", "des", "du", "da", "do", "di", "della", "van", "d", "dell"}
+FILLERS = {*LINKS, *"la l el le den het y et e i en und der och og ja ve и та".split()}
+# English words of the two parts of a compound, such as "Gesprächsnummer" and "送信時刻".
+HEADS = {*DIALOGUE_WORDS, *TURN_WORDS, "sender", "sent", "creation"} - {"dial", "row", "line", "event"}
+TAILS = {"id", "number", "text", "time", "date", "timestamp", "type"}
 
 
 def columns_in(sample: Iterable[dict[str, Any]]) -> list[str]:
@@ -95,7 +94,7 @@ def in_english(name: str) -> str:
     """Return a plain column name with its known foreign words in English; an English name is unchanged."""
     if name in ENGLISH:
         return ENGLISH[name]
-    words = _parts(name) or name.split("_")
+    words = [part for word in name.split("_") for part in _parted(word)]
     translated = [ENGLISH.get(word, word) for word in words]
     if translated == words and not LINKS & set(words):
         return name
@@ -104,14 +103,17 @@ def in_english(name: str) -> str:
     at = next((at for at, word in enumerate(words) if word in LINKS and 0 < at < len(words) - 1), None)
     if at is not None:
         translated = [*translated[at + 1 :], *translated[:at]]
-    elif len(words) == 2 and translated != words and (translated[0] in ("id", "number") or translated[1] in QUALIFYING):
+    elif len(words) == 2 and translated != words and translated[0] in ("id", "number"):
         translated.reverse()
     kept = [word for word in translated if word not in FILLERS or translated == words]
     return "_".join(kept) or name
 
 
-def _parts(name: str) -> list[str]:
-    """Return the two words of a compound such as "Gesprächsnummer" and "会話番号"; [] if it is none."""
-    known = ENGLISH.keys() | ENGLISH_PARTS
-    parts = ([name[:at], name[at:]] for at in range(2, len(name) - 1))
-    return next((pair for pair in parts if known.issuperset(pair)), [])
+def _parted(word: str) -> list[str]:
+    """Return the two parts of a compound of known words, "gesprächs" and "nummer"; otherwise the word itself."""
+    for at in range(1, len(word) - 1) if word not in ENGLISH else ():
+        first, last = word[:at], word[at:]
+        heads = [part for part in (first, first[:-1]) if ENGLISH.get(part, part) in HEADS]
+        if heads and ENGLISH.get(last, last) in TAILS:
+            return [heads[0], last]
+    return [word]

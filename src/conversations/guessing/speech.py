@@ -17,7 +17,7 @@ Values = Sequence[dict[str, Any]]
 TRUE, FALSE = word_set("speech", "yes"), word_set("speech", "no")
 # Flags by name: the kind, and True if the flag marks what was said ("public").
 FLAGS = {
-    name: (kind, way == "said")
+    frozenset(name.split("_")): (kind, way == "said")
     for kind, ways in word_lists("speech")["flags"].items()
     for way, names in ways.items()
     for name in names
@@ -91,8 +91,8 @@ def marks(columns: Sequence[str] = (), speakers: Mapping[str, str] | None = None
     :param speakers: Kinds of the speakers that are programs.
     :param inner: Column of texts that are objects with a type of their own.
     """
-    flags = tuple((name, *FLAGS[_bare(name)]) for name in columns if _bare(name) in FLAGS)
-    kinds = tuple(name for name in columns if _bare(name) not in FLAGS)
+    flags = tuple((name, *flag) for name in columns if (flag := _flag(name)))
+    kinds = tuple(name for name in columns if not _flag(name))
     return NotSpeech(flags, kinds, tuple((speakers or {}).items()), inner)
 
 
@@ -135,7 +135,7 @@ def find_not_speech(
     """
     text = text or ""
     spoken = [[turn for turn in group if cell_text(turn.get(text)).strip()] for group in groups]
-    flags = [(name, *FLAGS[bare]) for name in names if (bare := _bare(name)) in FLAGS and name != text]
+    flags = [(name, *flag) for name in names if (flag := _flag(name)) and name != text]
     moments = [name for name in names if _bare(name) in MOMENTS]
     kinds = [name for name in names if name != text and _may_be_kind(plain(name))] + moments
     kinds = [name for name in kinds if name != speaker and not _tells_sides(spoken, name)]
@@ -153,6 +153,11 @@ def _bare(name: str) -> str:
     """Return a plain name without the word for a turn before it: "is_public" for "Comment Is Public"."""
     first, _, rest = plain(name).partition("_")
     return rest if first in TURN_WORDS and rest else plain(name)
+
+
+def _flag(name: str) -> tuple[str, bool] | None:
+    """Return the kind of a flag, and True if it marks what was said, by its words in any order: "Note interne"."""
+    return FLAGS.get(frozenset(_bare(name).split("_"))) or FLAGS.get(frozenset(plain(name).split("_")))
 
 
 def _tells_sides(groups: Sequence[Values], name: str) -> bool:

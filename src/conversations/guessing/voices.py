@@ -20,11 +20,12 @@ QUALITIES = word_set("columns", "qualities")
 FLAG = re.compile(
     r"(?:is_|from_|by_|sent_by_|was_|)(?:from_)?(?:agent|me|bot|customer|user|client|inbound|outbound|incoming|outgoing"
     r"|human|staff|admin|visitor|operator|assistant|ai|support|self|mine|sent|received|sender|send|owner)"
+    r"(?:_message|_msg|_reply|_turn|_side)?"
 )
 FLAGGED = re.compile(r"(?:is|from|by|sent|was)_|inbound$|outbound$|incoming$|outgoing$")
-BOOLEANS = {"true", "false", "0", "1", "yes", "no", "t", "f", "y", "n"}
-# Values that name nobody unless the column's name tells a side.
-TRUTHS = {"", "true", "false", "True", "False", "TRUE", "FALSE", "yes", "no"}
+# Values of a flag; the words among them name nobody, whereas speakers may be called 0 and 1, or by a letter.
+BOOLEANS = word_set("speech", "yes") | word_set("speech", "no")
+FLAG_WORDS = {value for value in BOOLEANS if len(value) > 1 and value[0] not in "01"} | {"是", "否", "예"}
 ID = re.compile(r"(?:^|_)(?:id|sid|uuid|guid|key|user)$")
 NOTES = word_set("speakers", "notes")
 # Number of turns of a dialogue from which on speakers are expected to come back.
@@ -86,7 +87,9 @@ def voices(groups: Sequence[Values], name: str) -> Voices:
         known = sum(count for value, count in values.items() if is_side(value))
         noted = sum(count for value, count in values.items() if plain(value) in NOTES)
         sides = known > 0 and known >= 0.8 * (filled - noted)
-    returning = sides or not long or once <= 0.9 * long
+    # In a group each may speak once, and again in another dialogue.
+    returning = sides or not long or once <= 0.9 * long or len(values) <= 0.8 * filled
+    returning = returning and (flag or not {value.lower() for value in values} <= FLAG_WORDS)
     return Voices(filled / max(total, 1), changing, returning, sides, len(values))
 
 
@@ -127,16 +130,18 @@ def speaker_column(groups: Sequence[Values], names: Sequence[str], *, text: str 
         best = next(roles, best)
     if best:
         return best
-    people = [name for name in named if weighed[name].filled > 0.9 and weighed[name].changing]
-    if people and sides and is_flag((full or sides)[0]):
-        # Of a room of many people only some come back: true and false name nobody.
-        return people[0]
-    if sides:
-        return (full or sides)[0]
-    if turning := turn_takers(spoken, candidates):
-        return turning[0]
+    telling = [*full, *sides, *turn_takers(spoken, candidates)]
+    if telling:
+        return next((name for name in named if _parts_side(spoken, name, telling[0])), telling[0])
     # A column that only names something like a speaker: the only voice, or the owner of the dialogue.
     return next((name for least in (0.5, 0.0) for name in named if weighed[name].filled > least), None)
+
+
+def _parts_side(groups: Sequence[Values], name: str, flag: str) -> bool:
+    """Return whether a column names the people of each side that a flag tells, such as `user` beside `is_bot`."""
+    pairs = {(as_name(turn.get(name)), as_name(turn.get(flag)).lower()) for group in groups for turn in group}
+    people, sides = ({pair[at] for pair in pairs} for at in (0, 1))
+    return sides <= BOOLEANS and len(people) == len(pairs) > len(sides) and "" not in people and not _is_id(name, groups)
 
 
 def turn_takers(groups: Sequence[Values], names: Sequence[str]) -> list[str]:
@@ -152,7 +157,7 @@ def turn_takers(groups: Sequence[Values], names: Sequence[str]) -> list[str]:
             continue
         voice = voices(groups, name)
         different = {as_name(turn.get(name)) for group in groups for turn in group}
-        if words_per_cell(list(different)) > WORDY or different <= TRUTHS:
+        if words_per_cell(list(different)) > WORDY:
             continue
         rows = voice.filled * sum(map(len, groups))
         if voice.good and 1 < voice.values <= max(2, rows / 2) and voice.values < round(rows):
