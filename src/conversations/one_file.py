@@ -12,6 +12,7 @@ from conversations.assembling import from_records, from_scripts
 from conversations.by_recipe.draft import drafted, further_columns
 from conversations.by_recipe.expressions import PATH, Finder, of_column
 from conversations.by_recipe.meanings import fields_around
+from conversations.by_recipe.other_forms import OtherForms
 from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, is_whole
@@ -20,6 +21,7 @@ from conversations.by_recipe.recognising import (
     Recognised,
     recipe_of_json,
     recipe_of_lines,
+    with_answer,
     with_date,
     with_finer_id,
     with_id,
@@ -68,6 +70,8 @@ from conversations.selection import Selection
 
 # Number of first records by which columns are found; ids repeat among so many even if dialogues are mixed.
 SAMPLE = 2000
+# Number of names by which a form of records is told.
+FORM = 4
 # Number of first records that an explanation shows.
 EXPLAINED = 3
 HEADINGS = "rows below the names of the columns that hold further headings are left out"
@@ -312,7 +316,10 @@ class FileReader:
         # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
         elif recipe.id and not recipe.turns and not any(map(recipe.id, reshaping.sample)):
             notes += (ONE_DIALOGUE,)
-        notes += self._assembled(reshaping.records, recipe)
+        others = OtherForms(recipe, reshaping.sample)
+        apart = is_whole(recipe) and self._looks_for_recipe() and not self.options.named
+        notes += self._assembled(others.without(reshaping.records) if apart else reshaping.records, recipe)
+        notes += self._read_others(others)
         if selection.dropped:
             self.result.left_out[DROPPED] += selection.dropped
         left = description.unused + self.recognised.unused(reshaping.sample, recipe)
@@ -343,6 +350,28 @@ class FileReader:
         self.result.repeated += reader.repeated
         return (f"records without a dialogue are left out: {reader.skipped}",) if reader.skipped else ()
 
+    def _read_others(self, others: OtherForms) -> tuple[str, ...]:
+        """Read records of other forms in their own ways, and return notes."""
+        notes: tuple[str, ...] = ()
+        for number, (names, records) in enumerate(others.records.items(), start=2):
+            form = f"another form (keys {', '.join(sorted(names)[:FORM])})"
+            reader = FileReader(self.path, f"{self.name}-form{number}", self.options, recognised=self.recognised)
+            try:
+                read = reader._read_records(iter(records), Description(""))
+            except CorpusError:
+                for record in records:
+                    self.result.refuse(str(self.path), record.line, "", f"it has {form}, which cannot be read")
+                continue
+            known = {dialogue.dialogue_id for dialogue in self.result.dialogues}
+            for dialogue in (item for item in reader.result.dialogues if item.dialogue_id in known):
+                self.result.refuse(str(self.path), records[0].line, dialogue.dialogue_id, "the id came before")
+            reader.result.dialogues[:] = [item for item in reader.result.dialogues if item.dialogue_id not in known]
+            self.result.add(reader.result)
+            self.groups.update(reader.groups)
+            way = f"the recipe {read.recipe}" if read.recipe else "their columns"
+            notes += (f"records of {form} are read by {way}: {len(records)}",)
+        return notes
+
     def _known_recipe(self, reshaping: Reshaping) -> Recipe | None:
         """Return the recipe that the user names or that fits; None if the columns have to be guessed."""
         options, recipe = self.options, None
@@ -350,7 +379,7 @@ class FileReader:
             recipe = load_recipe(options.recipe or "")
             reshaping.apply({name: STEPS[name] for name in recipe.reshape})
         elif self._looks_for_recipe() and (recipe := self.recognised.of_records(reshaping.sample)):
-            for completed in (with_id, with_finer_id, with_order, with_date, with_voices):
+            for completed in (with_id, with_finer_id, with_answer, with_order, with_date, with_voices):
                 recipe = completed(recipe, reshaping.sample)
         if not recipe:
             return None

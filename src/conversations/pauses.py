@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 from itertools import chain
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from conversations.dialogue import Origin, Turn
 from conversations.options import Options
 from conversations.result import ImportResult
 from conversations.values.times import ClockReading, first_date
+from conversations.vocabulary import word_list
 
 HOUR = 3600
 # A chat of so many turns and seconds is likely to hold several conversations, which begin after so many hours.
@@ -23,6 +25,9 @@ ENDLESS = (
     f"wrote for {NIGHT} hours"
 )
 UNTIMED = "--join and --pause change nothing where turns have no times"
+# Ends of texts that were edited, the seconds within which a messenger writes such a text again, and how alike both are.
+EDITED = word_list("speech", "edited_marks")
+NEAR, ALIKE = 2.0, 0.6
 
 
 class DialoguePart(NamedTuple):
@@ -66,6 +71,9 @@ def accept_rows(
     :param options: The user's pauses.
     :param date: Date of the dialogue, unless it is cut.
     """
+    if "edited" not in options.keep:
+        every, rows = rows, without_edited(rows, reading)
+        result.left_out.update(["edited"] * (len(every) - len(rows)))
     parts = parts_of(rows, options.pause, reading)
     if options.pause is None and _is_endless(rows, reading):
         result.notes[ENDLESS] = None
@@ -146,3 +154,27 @@ def _is_endless(rows: Sequence[Row], reading: ClockReading) -> bool:
         return False
     first, last = (reading.seconds(row.time) if row.time else None for row in (rows[0], rows[-1]))
     return first is not None and last is not None and last - first > MONTH
+
+
+def without_edited(rows: Sequence[Row], reading: ClockReading) -> list[Row]:
+    """Return rows without those that a row with a mark, "At nine (edited)", says again directly after them."""
+    kept: list[Row] = []
+    for row in rows:
+        mark = next((mark for mark in EDITED if row.text.endswith(mark)), "")
+        before = kept[-1] if mark and kept else None
+        if before and before.speaker == row.speaker and _is_again(before, row, mark, reading):
+            row = row._replace(text=row.text.removesuffix(mark).rstrip(), time=before.time)
+            kept.pop()
+        kept.append(row)
+    return kept
+
+
+def _is_again(before: Row, row: Row, mark: str, reading: ClockReading) -> bool:
+    times = [reading.seconds(each.time) if each.time else None for each in (before, row)]
+    near = None not in times and abs((times[1] or 0.0) - (times[0] or 0.0)) <= NEAR
+    return near or are_alike(before.text, row.text.removesuffix(mark).rstrip())
+
+
+def are_alike(text: str, other: str) -> bool:
+    """Return whether a text may be an edited version of another one."""
+    return SequenceMatcher(None, text[:500], other[:500], autojunk=False).ratio() >= ALIKE

@@ -42,7 +42,7 @@ class Group:
     :param fault: Origin of the first unusable row, and the reason.
     :param left_out: Kind of the last non-speech row; "" without one.
     :param metadata: Values of the dialogue by key; `VARIES` if its rows do not agree.
-    :param versions: Newest version and its line by message, if messages come in several versions.
+    :param versions: Newest version and its row by message, if messages come in several versions.
     """
 
     first: Origin
@@ -54,7 +54,7 @@ class Group:
     labels: set[str] = field(default_factory=set)
     fault: tuple[Origin, str] | None = None
     left_out: str = ""
-    versions: dict[str, tuple[float, int]] = field(default_factory=dict)
+    versions: dict[str, tuple[float, Row | None]] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -91,29 +91,39 @@ def group_rows(
             groups[dialogue_id] = group
         if not record.problem and (speaker := record.values["speaker"] or options.blank_speaker):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
-        if group.fault or ("version" in record.values and _is_older(group, record, result)):
+        place = _place_in(group, record, result) if "version" in record.values else len(group.rows)
+        if group.fault or place is None:
             continue
-        if reason := record.problem or _add(group, record, recipe, known, result):
+        if reason := record.problem or _add(group, record, recipe, known, result, place):
             group.fault = (Origin(source, record.line), reason)
     return groups
 
 
-def _is_older(group: Group, record: Record, result: ImportResult) -> bool:
-    """Return whether a newer version of a message came before; a row with an older version is removed."""
-    name, version = record.values["version"]
-    own = age(version) or 0.0
-    before, line = group.versions.get(name, (None, 0))
-    if not name or before is None or own > before:
-        group.versions[name] = own, record.line
-    if not name or before is None:
-        return False
-    result.left_out["edited"] += 1
-    if own > before:
-        group.rows = [row for row in group.rows if row.line != line]
-    return own <= before
+def _place_in(group: Group, record: Record, result: ImportResult) -> int | None:
+    """Return the place of a row in its dialogue, where an older version of the message stood; None for an older one.
+
+    A message keeps the time at which it was said first.
+    """
+    values = record.values
+    name, version = values["version"]
+    if not name or name not in group.versions:
+        return len(group.rows)
+    before, older = group.versions[name]
+    again = older is not None and older.text == values["text"].strip()
+    result.repeated += again
+    result.left_out.update([] if again else ["edited"])
+    place = next((at for at, row in enumerate(group.rows) if row is older), len(group.rows))
+    if (age(version) or 0.0) < before:
+        if older:
+            group.rows[place] = older._replace(time=values["time"])
+            group.versions[name] = before, group.rows[place]
+        return None
+    if older:
+        values["time"] = group.rows.pop(place).time
+    return place
 
 
-def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], result: ImportResult) -> str:
+def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], result: ImportResult, place: int) -> str:
     """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
     labels = values.get("labels", ())
@@ -122,8 +132,12 @@ def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], re
         group.left_out = row
     elif is_damaged("".join((row.text, row.speaker, *labels))):
         return DAMAGED
-    else:
-        group.rows.append(row._replace(speaker=known.setdefault(row.speaker, row.speaker)))
+    elif row.text or row.speaker or "version" not in values:
+        row = row._replace(speaker=known.setdefault(row.speaker, row.speaker))
+        group.rows.insert(place, row)
+    if "version" in values:
+        name, version = values["version"]
+        group.versions[name] = age(version) or 0.0, None if isinstance(row, str) else row
     for key, value in values.get("metadata", NOTHING).items():
         if group.metadata.setdefault(key, value) != value:
             group.metadata[key] = VARIES

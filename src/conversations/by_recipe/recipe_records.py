@@ -205,9 +205,10 @@ class RecordReader:
         if recipe.versions:
             plain["version"] = tuple(as_name(find(values)) for find in recipe.versions)
         turn = self._turn(values)
-        if not turn:
+        if not turn and not (recipe.versions and plain.get("version", [""])[0]):
             return {}
-        plain.update(turn)
+        # A row that deletes a message has its id, and no text.
+        plain.update(turn or {"speaker": "", "text": "", "time": ""})
         return plain
 
     def _dialogue(self, values: dict[str, Any], name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from conversations.by_recipe.recipe import Recipe, known_recipes
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
 from conversations.guessing.evidence import changes, date_column, finer_id, id_column, rows_by, time_column
-from conversations.guessing.exchanges import CLOSING
+from conversations.guessing.exchanges import ANSWERS, CLOSING
 from conversations.guessing.names import columns_in, plain
 from conversations.guessing.unfolding import dialogue_object
 from conversations.guessing.voices import voices
@@ -25,6 +25,8 @@ from conversations.values.times import unread
 SHOWN = 30
 # Column that holds what the expression of the speaker finds.
 SAID_BY = "_said_by"
+# Names of answers beside a list of messages.
+BESIDE = ANSWERS | {"result", "reply", "prediction"}
 # Keys that lead to no records.
 NOWHERE = ("",)
 
@@ -123,6 +125,19 @@ def with_finer_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     return replace(recipe, id=Finder(of_column(name))) if name else recipe
 
 
+def with_answer(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe of lists that end with a question with the answer that stands beside the list."""
+    asks = Finder(f"contains(['user', 'human'], ({recipe.turns.text})[-1].role)") if recipe.turns else None
+    asking = [values for values in map(recipe.decoded, sample[:SHOWN]) if asks and asks(values)]
+    if not recipe.turns or recipe.last or recipe.branch or not asking or 2 * len(asking) < len(sample[:SHOWN]):
+        return recipe
+    answers = [
+        name for name in columns_in(asking) if plain(name) in BESIDE and not isinstance(asking[0].get(name), list)
+    ]
+    turns = next((text for n in answers if any(map(Finder(text := _answer(n)), asking))), None)
+    return replace(recipe, last=Finder(f"{asks.text} && {turns}")) if asks and turns else recipe
+
+
 def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     """Return a recipe with the order of turns by its column's name, if its own time finds nothing."""
     if recipe.branch or recipe.lines or recipe.join is not None or recipe.alternate:
@@ -195,11 +210,22 @@ def _with_answer(place: str, recipe: Recipe, first: Sequence[dict[str, Any]]) ->
     names = (name for values in first for name in values if plain(name) in CLOSING)
     if not (recipe.speaker and "role" in recipe.speaker.text and (name := next(names, None))):
         return place
+    return f"[{place}, {_answer(name)}][][]"
+
+
+def _answer(name: str) -> str:
+    """Return the expression for the turns of an answer: messages, one message, or a text, also in an object."""
     key = json.dumps(name)
     forms = [f"{key}.choices[].message", f"{key}.messages", f"{key}[].message", f"{key}.role && [{key}]"]
+    forms.append(f"{key}.message.role && [{key}.message]")
     forms.append(f"type({key}) == 'array' && {key}")
-    forms.append(f"type({key}) == 'string' && [{{role: 'assistant', content: {key}}}]")
-    return f"[{place}, {' || '.join(f'({form})' for form in forms)}][][]"
+    texts = [
+        f"type({key}) == 'string' && {key}",
+        *(f"{key}.{inner}" for inner in ("content", "text", "answer", "output_text")),
+    ]
+    text = " || ".join(f"({text})" for text in texts)
+    forms.append(f"({text}) && [{{role: 'assistant', content: {said}}}]")
+    return f"({' || '.join(f'({form})' for form in forms)})"
 
 
 def _inner_lists(values: dict[str, Any]) -> Iterator[str]:

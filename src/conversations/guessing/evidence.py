@@ -142,7 +142,12 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
         return all(len(set(values)) == len(values) for values in (cells(group, name) for group in groups))
 
     best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
-    best = best or _dated_column(groups, names) or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
+    best = (
+        best
+        or _dated_column(groups, names)
+        or by_name("order", names, numbers)
+        or by_name("time", names, lambda name: filled(sample, name))
+    )
     dates = (name for name in names if plain(name) in DATED and all(map(DATE.match, cells(sample, name))))
     counts = (name for name in names if plain(name) in COUNTERS and numbers(name) and orders(name) and counted(name))
     return best or next(dates, None) or next(counts, None)

@@ -27,8 +27,8 @@ ROLES = word_set("speakers", "roles")
 # English word by word of another language.
 ENGLISH = by_word("translations")
 # Words between the two parts of "ID de conversación" and "Nom de l'expéditeur".
-LINKS = {"de", "del", "des", "du", "da", "do", "di", "della", "van", "d", "dell"}
-FILLERS = {*LINKS, *"la l el le den het y et e i en und der och og ja ve и та".split()}
+LINKS = word_set("columns", "links")
+FILLERS = LINKS | word_set("columns", "fillers")
 # English words of the two parts of a compound, such as "Gesprächsnummer" and "送信時刻".
 HEADS = {*DIALOGUE_WORDS, *TURN_WORDS, "sender", "sent", "creation"} - {"dial", "row", "line", "event"}
 TAILS = {"id", "number", "text", "time", "date", "timestamp", "type"}

@@ -141,7 +141,9 @@ def _parts_side(groups: Sequence[Values], name: str, flag: str) -> bool:
     """Return whether a column names the people of each side that a flag tells, such as `user` beside `is_bot`."""
     pairs = {(as_name(turn.get(name)), as_name(turn.get(flag)).lower()) for group in groups for turn in group}
     people, sides = ({pair[at] for pair in pairs} for at in (0, 1))
-    return sides <= BOOLEANS and len(people) == len(pairs) > len(sides) and "" not in people and not _is_id(name, groups)
+    return (
+        sides <= BOOLEANS and len(people) == len(pairs) > len(sides) and "" not in people and not _is_id(name, groups)
+    )
 
 
 def turn_takers(groups: Sequence[Values], names: Sequence[str]) -> list[str]:
