@@ -214,18 +214,8 @@ def _with_answer(place: str, recipe: Recipe, first: Sequence[dict[str, Any]]) ->
 
 
 def _answer(name: str) -> str:
-    """Return the expression for the turns of an answer: messages, one message, or a text, also in an object."""
-    key = json.dumps(name)
-    forms = [f"{key}.choices[].message", f"{key}.messages", f"{key}[].message", f"{key}.role && [{key}]"]
-    forms.append(f"{key}.message.role && [{key}.message]")
-    forms.append(f"type({key}) == 'array' && {key}")
-    texts = [
-        f"type({key}) == 'string' && {key}",
-        *(f"{key}.{inner}" for inner in ("content", "text", "answer", "output_text")),
-    ]
-    text = " || ".join(f"({text})" for text in texts)
-    forms.append(f"({text}) && [{{role: 'assistant', content: {said}}}]")
-    return f"({' || '.join(f'({form})' for form in forms)})"
+    """Return the expression for the turns of an answer: a text, a message, or what a provider returns."""
+    return f"messages({json.dumps(name)}, 'assistant')[].{{role: role, content: text}}"
 
 
 def _inner_lists(values: dict[str, Any]) -> Iterator[str]:
