@@ -61,11 +61,13 @@ def _outer(parts: list[list[Row]]) -> list[list[Row]]:
         if _same(first[0], question) and _same(last[-1], answer) and question.text not in last[0].text:
             parts = [part for part in parts if part is not around[request]]
             del around[request]
-    return [
-        part
-        for part in parts
-        if not (part[0].part and part[0].part.inside) or _is_among(around.get(_request(part), ()), part)
-    ]
+    return [part for part in parts if not (part[0].part and part[0].part.inside) or _repeats(part, around)]
+
+
+def _repeats(part: Sequence[Row], around: dict[str, list[Row]]) -> bool:
+    """Return whether a part holds all turns of the one around it, if there is one."""
+    rest = iter(part)
+    return all(any(_same(row, other) for other in rest) for row in around.get(_request(part), ()))
 
 
 def _request(part: Sequence[Row]) -> str:

@@ -95,13 +95,8 @@ def _paths_in(value: Any, path: str = "") -> Iterator[str]:
 def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     """Return a recipe of a form that many tools share with the id by its column's name, if its own finds nothing."""
     rows = not recipe.turns
-    if (
-        recipe.branch
-        or recipe.request
-        or recipe.lines
-        or (rows and not recipe.id)
-        or any(recipe.id(v) for v in sample if recipe.id)
-    ):
+    fixed = recipe.branch or recipe.request or recipe.lines or (rows and not recipe.id)
+    if fixed or any(recipe.id(v) for v in sample if recipe.id):
         return recipe
     if rows:
         # The id of a tool's call is none of the dialogue.

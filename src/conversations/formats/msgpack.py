@@ -5,20 +5,13 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-# Lengths of numbers and of the lengths of values, by the first byte (https://github.com/msgpack/msgpack/blob/master/spec.md).
+# By the first byte: forms of numbers, and kinds of values with the bytes of their lengths
+# (https://github.com/msgpack/msgpack/blob/master/spec.md).
 NUMBERS = dict(zip(range(0xCA, 0xD4), ("f", "d", "B", "H", "I", "Q", "b", "h", "i", "q"), strict=True))
 CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
-SIZED = {
-    first + at: (kind, 1 << at if first not in (0xDC, 0xDE) else 2 << at)
-    for first, kind, count in (
-        (0xC4, "bytes", 3),
-        (0xC7, "object", 3),
-        (0xD9, "text", 3),
-        (0xDC, "list", 2),
-        (0xDE, "map", 2),
-    )
-    for at in range(count)
-}
+SIZED = {0xC4 + at: (kind, 1 << at % 3) for at, kind in enumerate(3 * ["bytes"] + 3 * ["object"])}
+SIZED |= {0xD9 + at: ("text", 1 << at) for at in range(3)}
+SIZED |= {0xDC: ("list", 2), 0xDD: ("list", 4), 0xDE: ("map", 2), 0xDF: ("map", 4)}
 FIXED = ((0x80, 0x90, "map"), (0x90, 0xA0, "list"), (0xA0, 0xC0, "text"))
 
 
