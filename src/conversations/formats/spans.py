@@ -41,10 +41,8 @@ def unfolded(records: Iterator[Record]) -> Iterator[Record]:
                 yield record._replace(values=values)
                 continue
             name = str(values.get("spanId") or values.get("SpanId") or values.get("span_id") or len(logs))
-            known = logs.setdefault(name, record._replace(values=values))
-            known.values["events"].append(
-                _event(values | {"body": body if isinstance(body, dict) else {"content": body}})
-            )
+            event = _event(values | {"body": body if isinstance(body, dict) else {"content": body}})
+            logs.setdefault(name, record._replace(values=values)).values["events"].append(event)
     yield from logs.values()
 
 
@@ -79,11 +77,8 @@ def _is_span(values: dict[str, Any]) -> bool:
 
 def _are_pairs(value: Any) -> bool:
     """Return whether a value is a list of objects with a key and a value."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(i, dict) and {"key", "value"} <= i.keys() for i in value)
-    )
+    pairs = value if isinstance(value, list) else []
+    return bool(pairs) and all(isinstance(pair, dict) and {"key", "value"} <= pair.keys() for pair in pairs)
 
 
 def _event(event: Any) -> dict[str, Any]:

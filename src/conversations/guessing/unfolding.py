@@ -247,19 +247,9 @@ def place_of(column: str) -> Place | None:
 
 
 def nesting(sample: Sequence[Values]) -> Callable[[Values], Values] | None:
-    """Return a function that puts the turns in numbered columns of a row into a list; None for other tables.
-
-    The columns may stand in an object, as the attributes of a span do.
-    """
+    """Return a function that puts the turns in numbered columns of a row into a list; None for other tables."""
     groups = _groups(sample)
-    if groups:
-        return lambda values: _nested(values, groups)
-    names = dict.fromkeys(name for values in sample for name, value in values.items() if isinstance(value, dict))
-    for name in names:
-        inside = [inner for values in sample if isinstance(inner := values.get(name), dict)]
-        if change := nesting(inside) if 2 * len(inside) > len(sample) else None:
-            return lambda values: _unpacked(values, name, change)
-    return None
+    return (lambda values: _nested(values, groups)) if groups else None
 
 
 def _groups(sample: Sequence[Values]) -> tuple[str, ...]:
@@ -293,12 +283,3 @@ def _nested(values: Values, groups: tuple[str, ...]) -> Values:
         else:
             rest[column] = value
     return rest | {"turns" if "messages" in rest else "messages": [turns[at] for at in sorted(turns)]}
-
-
-def _unpacked(values: Values, name: str, change: Callable[[Values], Values]) -> Values:
-    inside = values.get(name)
-    if not isinstance(inside, dict):
-        return values
-    changed = change(inside)
-    turns = {key: changed[key] for key in ("turns", "messages") if isinstance(changed.get(key), list)}
-    return values | {name: {key: value for key, value in changed.items() if key not in turns}} | turns

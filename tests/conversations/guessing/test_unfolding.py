@@ -60,13 +60,12 @@ def test_a_number_at_the_end_of_a_name_counts_if_speakers_and_texts_have_one():
     assert nesting([{"speaker": "Ann", "text": "Hi", "tag_1": "a", "note_2": "b"}]) is None
 
 
-def test_answers_come_after_prompts_and_attributes_of_spans_are_looked_into():
-    span = {"a.completion.0.role": "assistant", "a.completion.0.content": "Yes?", "tokens": 3}
-    row = {"id": 1, "attributes": span | {"a.prompt.0.role": "user", "a.prompt.0.content": "Hi there"}}
+def test_answers_come_after_prompts():
+    answer = {"a.completion.0.role": "assistant", "a.completion.0.content": "Yes?", "tokens": 3}
+    row = answer | {"a.prompt.0.role": "user", "a.prompt.0.content": "Hi there"}
     change = nesting([row])
     assert change is not None
-    assert change(row) == {"id": 1, "attributes": {"tokens": 3}, "messages": [HI, YES]}
-    assert change({"id": 2, "attributes": None}) == {"id": 2, "attributes": None}
+    assert change(row) == {"tokens": 3, "messages": [HI, YES]}
 
 
 @pytest.mark.parametrize(
