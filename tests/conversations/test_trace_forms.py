@@ -6,8 +6,12 @@ import csv
 import io
 import json
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
+from conversations.options import Options
+from conversations.reading import read_export
 from tests.conversations.exports import imported
 from tests.conversations.traces import SESSIONS
 from tests.conversations.traces.written_by.model import requests
@@ -135,6 +139,13 @@ AROUND = {
                     "attributes": nested(span["attributes"]),
                 }
                 for span in SPANS
+            ]
+        }
+    ),
+    "traces.json": json.dumps(
+        {
+            "traces": [
+                {"trace_id": span["traceId"], "spans": [renamed(span, "of", "span_id", "start_time")]} for span in SPANS
             ]
         }
     ),
@@ -281,6 +292,31 @@ def test_messages_are_found_in_events(tmp_path, event_of):
             tmp_path, "spans.jsonl", lines(span | {"events": own} for span, own in zip(named, events, strict=True))
         )
     )
+
+
+def test_attributes_are_found_in_maps_of_parquet(tmp_path):
+    kinds = pyarrow.map_(pyarrow.string(), pyarrow.string())
+    table = {
+        "TraceId": [span["traceId"] for span in SPANS],
+        "Timestamp": [span["startTimeUnixNano"] for span in SPANS],
+        "SpanAttributes": pyarrow.array([list(span["attributes"].items()) for span in SPANS], kinds),
+    }
+    parquet.write_table(pyarrow.table(table), tmp_path / "spans.parquet")
+    check(read_export(tmp_path / "spans.parquet", Options()).result)
+
+
+def test_log_records_hold_texts(tmp_path):
+    logs = [
+        {"traceId": span["traceId"], "spanId": span["spanId"], "observedTimeUnixNano": span["startTimeUnixNano"]}
+        | {"attributes": pairs({"session.id": session, "event.name": name}), "body": {"stringValue": json.dumps(body)}}
+        for span, (session, messages, answer) in zip(SPANS, requests(), strict=True)
+        for name, body in [
+            *((f"gen_ai.{message['role']}.message", {"content": message["content"]}) for message in messages),
+            ("gen_ai.choice", {"message": {"content": answer}}),
+        ]
+    ]
+    content = {"resourceLogs": [{"scopeLogs": [{"logRecords": logs}]}]}
+    check(imported(tmp_path, "logs.json", json.dumps(content)))
 
 
 def test_a_prompt_around_a_question_is_not_said(tmp_path):

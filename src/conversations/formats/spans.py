@@ -14,6 +14,7 @@ AROUND = word_list("spans", "around")
 IDS = word_set("spans", "ids")
 PACKED = word_set("spans", "packed")
 TYPES = word_set("spans", "types")
+PAIR = {"key", "value", "type"}
 ATTRIBUTES = word_list("spans", "attributes")
 # Number of names of all attributes; the others are the first words of some.
 TREES = 6
@@ -33,7 +34,7 @@ def unfolded(records: Iterator[Record]) -> Iterator[Record]:
     for record in records:
         for span in list(_inside(record.values)) or [record.values]:
             values = tree(span)
-            body = values.get("body", values.get("Body"))
+            body = _decoded(values.get("body", values.get("Body")))
             # Spans in a table may have their attributes in columns.
             named = (inner for name in ATTRIBUTES[:TREES] if isinstance(inner := values.get(name), dict))
             values |= {"attributes": next(named, dict(values)), "events": list(map(_event, values.get("events") or []))}
@@ -53,8 +54,9 @@ def are_spans(values: Any) -> bool:
 
 def _inside(values: dict[str, Any], above: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
     around = (above or {}) | {name: value for name, value in values.items() if name not in AROUND}
+    ids = {name: around[name] for name in IDS & around.keys()}
     for inner in map(_decoded, (values[key] for key in AROUND if values.get(key))):
-        items = [item for item in (inner if isinstance(inner, list) else [inner]) if isinstance(item, dict)]
+        items = [ids | item for item in (inner if isinstance(inner, list) else [inner]) if isinstance(item, dict)]
         spans = [{"trace": around} | item for item in items if _is_span(item)]
         yield from spans
         yield from (span for item in items if not _is_span(item) for span in _inside(item, around))
@@ -76,9 +78,11 @@ def _is_span(values: dict[str, Any]) -> bool:
 
 
 def _are_pairs(value: Any) -> bool:
-    """Return whether a value is a list of objects with a key and a value."""
+    """Return whether a value is a list of objects with a key and a value, or of pairs as Parquet has them."""
     pairs = value if isinstance(value, list) else []
-    return bool(pairs) and all(isinstance(pair, dict) and {"key", "value"} <= pair.keys() for pair in pairs)
+    return bool(pairs) and all(
+        isinstance(pair, tuple) or (isinstance(pair, dict) and {"key"} <= pair.keys() <= PAIR) for pair in pairs
+    )
 
 
 def _event(event: Any) -> dict[str, Any]:
@@ -94,13 +98,14 @@ def _event(event: Any) -> dict[str, Any]:
 def tree(value: Any) -> Any:
     """Return a value with pairs of keys and values as objects, dotted keys as objects in objects, and typed values."""
     if _are_pairs(value):
-        return tree({str(item["key"]): item["value"] for item in value})
+        pairs = (pair if isinstance(pair, tuple) else (pair["key"], pair.get("value")) for pair in value)
+        return tree({str(key): inner for key, inner in pairs})
     if isinstance(value, list):
         return [tree(item) for item in value]
     if not isinstance(value, dict):
         return value
-    if len(value) == 1 and not TYPES.isdisjoint(value):
-        [inner] = value.values()
+    if value and value.keys() <= TYPES:
+        inner = next((inner for inner in value.values() if inner is not None), None)
         return tree(inner.get("values", []) if isinstance(inner, dict) else inner)
     nested: dict[str, Any] = {}
     for key, inner in value.items():
