@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import mlflow
 import pytest
 
@@ -37,7 +39,7 @@ def project(tmp_path, monkeypatch):
 def test_the_traces_of_an_experiment_are_dialogues_by_session(project, monkeypatch):
     monkeypatch.setattr(traces, "PAGE", 4)
     path = traces.fetch_traces("shop/chat", project)
-    dialogues = read_export(path, Options()).result.dialogues
+    dialogues = read_export(Path("mlflow:shop/chat"), Options()).result.dialogues
     assert {dialogue.dialogue_id: [turn.text for turn in dialogue.turns] for dialogue in dialogues} == {
         name: [text for exchange in session for text in exchange] for name, session in SESSIONS.items()
     }
