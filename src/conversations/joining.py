@@ -89,10 +89,8 @@ def _same(row: Row, other: Row) -> bool:
 def _is_among(part: Sequence[Row], whole: Sequence[Row]) -> bool:
     """Return whether all turns of a part are among others; all but the last may be in them, as questions in prompts."""
     rest = iter(whole)
-    *before, last = part
-    return all(any(_same(row, other) or _holds(row, other) for other in rest) for row in before) and any(
-        _same(last, other) for other in rest
-    )
+    before = all(any(_same(row, other) or _holds(row, other) for other in rest) for row in part[:-1])
+    return before and all(any(_same(row, other) for other in rest) for row in part[-1:])
 
 
 def _holds(row: Row, other: Row) -> bool:
