@@ -36,8 +36,7 @@ class Group:
     :param first: File and line of the first row.
     :param options: Options of the user.
     :param in_order: True if the rows keep their order, whatever their times are.
-    :param spans: True if its id alone tells that rows of another file belong to it, as in Slack; "folders" if those of
-        other folders do, too.
+    :param spans: True if its id alone tells that rows of another file belong to it, "folders" if of another folder.
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
     :param left_out: Kind of the last non-speech row; "" without one.

@@ -47,9 +47,9 @@ def test_a_thought_in_rows_of_no_known_tool_is_left_out(tmp_path):
     assert list(turns_of(result).values()) == [["Ana: Open?", "bot: Until six.", "Ana: Oh"]]
 
 
-def coded(texts):
+def coded(texts, **marks):
     """A session of Claude Code in which the user has these texts."""
-    head = {"type": "user", "sessionId": "s", "isSidechain": False}
+    head = {"type": "user", "sessionId": "s", "isSidechain": False} | marks
     return "\n".join(
         json.dumps(head | {"uuid": str(at), "timestamp": f"2025-03-05T10:00:{at:02}Z"} | {"message": message})
         for at, message in enumerate({"role": "user", "content": text} for text in texts)
@@ -73,6 +73,26 @@ def test_what_programs_put_into_the_users_mouth_is_not_said_by_the_user(tmp_path
     said = ["Fix it", "And that", "Thanks <b>all</b>", "My hook feedback form is broken"]
     assert turns_of(result) == {"s": [f"user: {text}" for text in said]}
     assert result.left_out == {"notice": 6}
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"origin": {"kind": "hook"}},
+        {"origin": {"kind": "peer", "from": "other"}},
+        {"turnOrigin": "scheduled"},
+        {"promptSource": "system"},
+        {"isMeta": True},
+        {"isCompactSummary": True},
+    ],
+    ids=str,
+)
+def test_a_mark_tells_that_a_program_wrote_in_the_users_place(tmp_path, marks):
+    human = coded(["Fix it"], origin={"kind": "human"}, turnOrigin="human", promptSource="typed")
+    channel = coded(["Sent by phone"], origin={"kind": "channel", "server": "telegram"})
+    result = imported(tmp_path, "s.jsonl", "\n".join((human, channel, coded(["Tests must run"], **marks))))
+    assert turns_of(result) == {"s": ["user: Fix it", "user: Sent by phone"]}
+    assert sum(result.left_out.values()) == 1
 
 
 def claude(message):

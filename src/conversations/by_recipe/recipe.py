@@ -106,8 +106,7 @@ class Recipe:
     :param decode: Columns that hold JSON as text, or objects with lists as text.
     :param id: Id of the dialogue.
     :param rest: True if rows without an id are one dialogue, which has the name of the file.
-    :param spans: True if a dialogue may go on in other files of a folder, "folders" if also in other folders: its id
-        alone tells.
+    :param spans: True if its id tells that a dialogue goes on in other files of a folder, "folders" in other folders.
     :param turns: List of turns in a record, or a text that holds them as lines.
     :param first: First message of a record, beside the list of turns, which may repeat it.
     :param last: Last message of a record, likewise, or an answer as text.

@@ -98,9 +98,8 @@ def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     fixed = recipe.branch or recipe.request or recipe.lines or (rows and not recipe.id)
     if fixed or any(recipe.id(v) for v in sample if recipe.id):
         return recipe
-    if rows:
-        # The id of a tool's call is none of the dialogue.
-        sample = [row for row in sample if not any(finder(row) for _, finder in recipe.not_speech)]
+    # The id of a tool's call is none of the dialogue.
+    sample = [row for row in sample if not (rows and any(finder(row) for _, finder in recipe.not_speech))]
     names = columns_in(sample)
     name = id_column("id", sample, names, repeating=rows)
     name = name or (None if rows else id_column("own id", sample, names, repeating=False))
