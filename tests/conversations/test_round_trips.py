@@ -17,8 +17,9 @@ from conversations.options import KINDS, Options
 from conversations.reading import read_export
 from dial2vec.errors import CorpusError
 
-# All but the signs of damage, and a carriage return of its own: pandas writes it without the quotes that it needs.
-CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0\ufffd\ufeff\r")
+# All but the signs of damage, the one in place of an attachment, and a carriage return of its own: pandas writes it
+# without the quotes that it needs.
+CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0\ufffc\ufffd\ufeff\r")
 LATIN = st.characters(codec="cp1252", exclude_characters="\0\r")
 SETTINGS = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
