@@ -126,17 +126,17 @@ def _add(group: Group, record: Record, recipe: Recipe, known: dict[str, str], re
     """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
     labels = values.get("labels", ())
-    row = row_of(values, record.line, recipe, group.options, result.left_out)
+    row, kept = row_of(values, record.line, recipe, group.options, result.left_out), None
     if isinstance(row, str):
         group.left_out = row
     elif is_damaged("".join((row.text, row.speaker, *labels))):
         return DAMAGED
     elif row.text or row.speaker or "version" not in values:
-        row = row._replace(speaker=known.setdefault(row.speaker, row.speaker))
-        group.rows.insert(place, row)
+        kept = row._replace(speaker=known.setdefault(row.speaker, row.speaker))
+        group.rows.insert(place, kept)
     if "version" in values:
         name, version = values["version"]
-        group.versions[name] = age(version) or 0.0, None if isinstance(row, str) else row
+        group.versions[name] = age(version) or 0.0, kept
     for key, value in values.get("metadata", NOTHING).items():
         if group.metadata.setdefault(key, value) != value:
             group.metadata[key] = VARIES
