@@ -248,8 +248,10 @@ def _unpack_document(path: Path, folder: Path, _: str | None) -> None:
 
 
 def _holds_mails(folder: Path) -> bool:
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
-    return bool(files) and all(ending(path) == ".eml" for path in files)
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    first = next(files, None)
+    # The first other file ends the search in a large folder.
+    return first is not None and all(ending(path) == ".eml" for path in chain([first], files))
 
 
 def _unpack_mails(path: Path, folder: Path, _: str | None) -> None:
