@@ -109,7 +109,7 @@ def _cached(name: str, folder: Path) -> Path:
 
 
 def _traces(name: str, folder: Path) -> Path:
-    """Fetch the traces of an experiment of the MLflow server of MLFLOW_TRACKING_URI."""
+    """Fetch the traces of an experiment of MLflow."""
     module, function = TRACES.split(":")
     traces: Path = getattr(importlib.import_module(module), function)(name, folder)
     return traces
