@@ -34,7 +34,7 @@ MEANINGS = {
 }
 LIKELY = ("turns", "speaker", "text", "time", "id", "label")
 # Keys of a recipe that the columns of an export, or those that the user names, may change.
-CHANGING = ("has", "id", "turns", "speaker", "text", "time", "date", "labels")
+CHANGING = ("has", "id", "turns", "speaker", "text", "time", "date", "labels", "last", "versions")
 # Options that a recipe holds, and how the others are spelled if not by their names.
 HELD = ("recipe", *(item.name for item in fields(NamedColumns)))
 SPELLED = {"blank_speaker": "speaker-of-blank", "header": "no-header"}
@@ -146,7 +146,7 @@ def _changed(recipe: Recipe, known: Recipe) -> dict[str, Any]:
     for key in CHANGING:
         own, before = ([finder.text for finder in _finders(getattr(each, key))] for each in (recipe, known))
         if own != before:
-            changed[key] = own if key in ("labels", "has") else own[0]
+            changed[key] = own if key in ("labels", "has", "versions") else own[0]
     return changed | ({"order": recipe.order} if recipe.order != known.order else {})
 
 

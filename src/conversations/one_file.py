@@ -26,6 +26,7 @@ from conversations.by_recipe.recognising import (
     with_finer_id,
     with_id,
     with_order,
+    with_versions,
     with_voices,
 )
 from conversations.errors import CorpusError
@@ -58,7 +59,7 @@ from conversations.formats.tables import (
     read_table,
 )
 from conversations.formats.wrappers import unwrapped, without_wrappers
-from conversations.guessing.columns import NO_ORDER, ONE_DIALOGUE, Columns, find_columns
+from conversations.guessing.columns import FINER, NO_ORDER, ONE_DIALOGUE, Columns, find_columns
 from conversations.guessing.evidence import headings
 from conversations.guessing.plausibility import require_one_meaning
 from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping
@@ -304,7 +305,8 @@ class FileReader:
         reshaping = Reshaping(usable, every, self.options.named, self.name)
         if self._looks_for_recipe():
             reshaping.apply(BESIDE_LISTS)
-        recipe, notes = self._known_recipe(reshaping), description.notes
+        recipe = self._known_recipe(reshaping)
+        notes = description.notes + (reshaping.notes if recipe and not recipe.reshape else ())
         columns: Columns | None = None
         if recipe is None:
             columns, more = self._guessed(reshaping)
@@ -379,8 +381,10 @@ class FileReader:
             recipe = load_recipe(options.recipe or "")
             reshaping.apply({name: STEPS[name] for name in recipe.reshape})
         elif self._looks_for_recipe() and (recipe := self.recognised.of_records(reshaping.sample)):
-            for completed in (with_id, with_finer_id, with_answer, with_order, with_date, with_voices):
-                recipe = completed(recipe, reshaping.sample)
+            for completed in (with_id, with_finer_id, with_answer, with_versions, with_order, with_date, with_voices):
+                before, recipe = recipe, completed(recipe, reshaping.sample)
+                if completed is with_finer_id and recipe is not before and recipe.id:
+                    reshaping.notes += (FINER.format(recipe.id.text.split(" || ")[0]),)
         if not recipe:
             return None
         require_one_meaning(options, tuple(options.named), self.path)

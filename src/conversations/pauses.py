@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import SequenceMatcher
 from itertools import chain
 from typing import NamedTuple
 
 from conversations.dialogue import Origin, Turn
+from conversations.guessing.evidence import are_alike
 from conversations.options import Options
 from conversations.result import ImportResult
 from conversations.values.times import ClockReading, first_date
@@ -25,9 +25,9 @@ ENDLESS = (
     f"wrote for {NIGHT} hours"
 )
 UNTIMED = "--join and --pause change nothing where turns have no times"
-# Ends of texts that were edited, the seconds within which a messenger writes such a text again, and how alike both are.
+# Ends of texts that were edited, and the seconds within which a messenger writes such a text again.
 EDITED = word_list("speech", "edited_marks")
-NEAR, ALIKE = 2.0, 0.6
+NEAR = 2.0
 
 
 class DialoguePart(NamedTuple):
@@ -160,7 +160,7 @@ def without_edited(rows: Sequence[Row], reading: ClockReading) -> list[Row]:
     """Return rows without those that a row with a mark, "At nine (edited)", says again directly after them."""
     kept: list[Row] = []
     for row in rows:
-        mark = next((mark for mark in EDITED if row.text.endswith(mark)), "")
+        mark = next(filter(row.text.endswith, EDITED)) if row.text.endswith(EDITED) else ""
         before = kept[-1] if mark and kept else None
         if before and before.speaker == row.speaker and _is_again(before, row, mark, reading):
             row = row._replace(text=row.text.removesuffix(mark).rstrip(), time=before.time)
@@ -173,8 +173,3 @@ def _is_again(before: Row, row: Row, mark: str, reading: ClockReading) -> bool:
     times = [reading.seconds(each.time) if each.time else None for each in (before, row)]
     near = None not in times and abs((times[1] or 0.0) - (times[0] or 0.0)) <= NEAR
     return near or are_alike(before.text, row.text.removesuffix(mark).rstrip())
-
-
-def are_alike(text: str, other: str) -> bool:
-    """Return whether a text may be an edited version of another one."""
-    return SequenceMatcher(None, text[:500], other[:500], autojunk=False).ratio() >= ALIKE

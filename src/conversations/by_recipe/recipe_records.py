@@ -15,6 +15,7 @@ from conversations.by_recipe.recipe import Branch, Recipe
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.formats.markup import without_html
 from conversations.formats.records import Record
+from conversations.guessing.evidence import age
 from conversations.guessing.names import by_name
 from conversations.guessing.turns import closing_turns
 from conversations.pauses import DialoguePart
@@ -281,12 +282,25 @@ class RecordReader:
             elements = [element | {"_record": values} for element in elements if isinstance(element, dict)]
         if (branch := self.recipe.branch) and not self.recipe.parts:
             elements = self._along(elements, branch.answers) if branch.answers else self._on_branch(elements, values)
+        if self.recipe.versions:
+            elements = self._newest(elements)
         turns = [turn for element in elements if (turn := self._turn(element))]
         alternate = self.recipe.alternate
         names = (alternate(values) or ()) if isinstance(alternate, Finder) else alternate
         for number, turn in enumerate(turns if names else ()):
             turn["speaker"] = turn["speaker"] or as_name(names[number % len(names)])
         return turns
+
+    def _newest(self, elements: list[Any]) -> list[Any]:
+        """Return the newest version of each message, where the first one stands."""
+        newest: dict[str, tuple[float, Any]] = {}
+        for number, element in enumerate(elements):
+            name, version = (as_name(find(element)) for find in self.recipe.versions)
+            before = newest.setdefault(name or f"#{number}", (age(version) or 0.0, element))
+            if (age(version) or 0.0) >= before[0]:
+                newest[name or f"#{number}"] = age(version) or 0.0, element
+        self.repeated += len(elements) - len(newest)
+        return [element for _, element in newest.values()]
 
     def _lines(self, text: str) -> list[dict[str, Any]]:
         """Return the turns of a cell that holds a dialogue in lines."""

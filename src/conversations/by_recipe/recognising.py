@@ -14,7 +14,7 @@ from conversations.by_recipe.meanings import unused
 from conversations.by_recipe.recipe import Recipe, known_recipes
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
-from conversations.guessing.evidence import changes, date_column, finer_id, id_column, rows_by, time_column
+from conversations.guessing.evidence import changes, date_column, finer_id, id_column, rows_by, time_column, versions
 from conversations.guessing.exchanges import ANSWERS, CLOSING
 from conversations.guessing.names import columns_in, plain
 from conversations.guessing.unfolding import dialogue_object
@@ -23,8 +23,8 @@ from conversations.values.cells import as_name
 from conversations.values.times import unread
 
 SHOWN = 30
-# Column that holds what the expression of the speaker finds.
-SAID_BY = "_said_by"
+# Columns that hold what the expressions of speaker and text find.
+SAID_BY, TEXT = "_said_by", "_text"
 # Names of answers beside a list of messages.
 BESIDE = ANSWERS | {"result", "reply", "prediction"}
 # Keys that lead to no records.
@@ -116,7 +116,7 @@ def with_finer_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
         return recipe
     rows = [values | {SAID_BY: recipe.speaker(values)} for values in sample]
     name = finer_id(rows, [name for name in columns_in(sample) if name != own], own, SAID_BY)
-    return replace(recipe, id=Finder(of_column(name))) if name else recipe
+    return replace(recipe, id=Finder(f"{of_column(name)} || {of_column(own)}")) if name else recipe
 
 
 def with_answer(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
@@ -136,11 +136,7 @@ def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     """Return a recipe with the order of turns by its column's name, if its own time finds nothing."""
     if recipe.branch or recipe.lines or recipe.join is not None or recipe.alternate:
         return recipe
-    if recipe.turns:
-        lists = [turns for values in sample[:SHOWN] if isinstance(turns := recipe.turns(values), list)]
-    else:
-        lists = _rows_by_id(recipe, sample)
-    groups = [[turn for turn in group if isinstance(turn, dict)] for group in lists]
+    groups = _turns_by_dialogue(recipe, sample)
     turns = [turn for group in groups for turn in group]
     if recipe.time and any(map(recipe.time, turns)):
         return recipe
@@ -149,6 +145,25 @@ def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     if not name or not changes(groups, name) or any(unread(map(as_name, (turn.get(name) for turn in turns)))):
         return recipe
     return replace(recipe, time=Finder(json.dumps(name)), order="time")
+
+
+def with_versions(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe with the id of messages by its column's name, if some message is there twice."""
+    if (
+        recipe.versions
+        or recipe.branch
+        or recipe.lines
+        or recipe.join is not None
+        or recipe.parts
+        or not recipe.speaker
+    ):
+        return recipe
+    groups = [
+        [turn | {SAID_BY: recipe.speaker(turn), TEXT: recipe.text(turn) if recipe.text else ""} for turn in group]
+        for group in _turns_by_dialogue(recipe, sample)
+    ]
+    pair = versions(groups, columns_in(turn for group in groups for turn in group), SAID_BY, TEXT)
+    return replace(recipe, versions=tuple(Finder(of_column(name)) for name in pair)) if pair else recipe
 
 
 def with_date(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
@@ -174,6 +189,13 @@ def with_voices(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     turning = (at for at, column in enumerate(columns) if voices(groups, column).good)
     first = next(turning, 0)
     return replace(recipe, speaker=Finder(" || ".join(columns[first:]))) if first else recipe
+
+
+def _turns_by_dialogue(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    if not recipe.turns:
+        return _rows_by_id(recipe, sample)
+    lists = [turns for values in sample[:SHOWN] if isinstance(turns := recipe.turns(values), list)]
+    return [[turn for turn in turns if isinstance(turn, dict)] for turns in lists]
 
 
 def _rows_by_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:

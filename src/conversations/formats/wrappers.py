@@ -34,7 +34,11 @@ def unwrapped(records: Iterator[Record]) -> Iterator[Record]:
     records = chain(first, records)
     inner = [_wrapped(record.values) for record in first]
     pages = [items for values in inner if (items := _items(values))]
-    if 2 * len(pages) > len(inner) and any(map(_are_several, pages)):
+    # A conversation may go on on the next page.
+    ids = [as_name(page[0].get(by_name("id", list(page[0])) or "")) for page in pages]
+    if 2 * len(pages) > len(inner) and (
+        any(map(_are_several, pages)) or len(set(ids) - {""}) < len(list(filter(None, ids)))
+    ):
         return (item for record in records for item in _inner(record, paged=True))
     if all(values == record.values for record, values in zip(first, inner, strict=True)):
         return records

@@ -45,6 +45,7 @@ ITSELF = ""
 IN_TURNS = ("speaker", "text", "time")
 GAPS = {"nan", "NaN", "None", "null", "NULL", "<NA>", "undefined"}
 ONE_DIALOGUE = "no column tells the dialogues apart: the whole file is one dialogue; if not so, name it with --id"
+FINER = "{!r} parts the dialogues of another id, so it is theirs; if the other id is, name it with --id"
 BY_VALUES = "{!r} is taken as the dialogue's id by its values, not its name; if it is none, name another with --id"
 NO_ORDER = "no order column: turns as they stand; if the newest stands first, name the time with --time"
 
@@ -232,6 +233,7 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
         date=None if time else columns.date,
         day=day,
         html=html,
+        versions=_versions(lists, left, speaker, text, options),
         notes=notes,
     )
 
@@ -337,6 +339,8 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
     own = () if options.dialogue_id or not columns.dialogue_id else (columns.dialogue_id,)
     if own and not (by_name("id", own) or by_name("own id", own) or by_name("turns", own)):
         notes += (BY_VALUES.format(*own),)
+    elif own and evidence.id_column("id", sample, names, repeating=False) not in (None, *own):
+        notes += (FINER.format(*own),)
     gaps = sorted({name for values in sample if (name := as_name(values.get(columns.speaker or ""))) in GAPS})
     if gaps:
         notes += (f"a speaker is called {gaps[0]!r}, which programs write for a gap; mend the file if it is one",)
@@ -355,9 +359,15 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         labels=labels,
         html=html,
         receiver=receiver,
-        versions=None if "edited" in options.keep else evidence.versions(sample, left),
+        versions=_versions(groups, left, columns.speaker, columns.text, options),
         notes=(*notes, *_order_note(groups, columns.time), *html_notes),
     )
+
+
+def _versions(
+    groups: Sequence[Values], names: Sequence[str], speaker: str | None, text: str | None, options: Options
+) -> tuple[str, str] | None:
+    return None if "edited" in options.keep else evidence.versions(groups, names, speaker or "", text or "")
 
 
 def _label(sample: Values, names: list[str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -17,7 +18,9 @@ from conversations.vocabulary import word_list, word_set
 Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
 CLOCK_IN = re.compile(r"\d{1,2}[:.h]\d{2}|\d{13}|\d{10}(?!\d)")
-DIALOGUE_ID = re.compile(rf"(?:{'|'.join(DIALOGUE_WORDS)})_(?:id|uuid|sid|guid|key|number)$")
+# A session may go on in another conversation, or be a part of one.
+FINE = "|".join({*DIALOGUE_WORDS, "topic"} - {"session", "dial"})
+DIALOGUE_ID = re.compile(rf"(?:{FINE})_(?:id|uuid|sid|guid|key|number)$")
 # Number of texts from which on a column with few different ones holds no texts.
 MANY = 20
 SHOWN = 100
@@ -34,6 +37,8 @@ DATED = word_set("columns", "dated")
 COUNTERS = word_set("columns", "counters")
 OTHER_TIMES = word_set("columns", "other_times")
 BOTS = word_list("columns", "bots")
+# How alike two versions of a text are.
+ALIKE = 0.6
 
 
 def cells(sample: Values, name: str) -> list[str]:
@@ -308,14 +313,35 @@ def other_speakers(sample: Values, names: list[str], speaker: str, text: str) ->
     return tuple(name for name in dict.fromkeys((*known, *side_columns([sample], names))) if filled(blank, name))
 
 
-def versions(sample: Values, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the columns of a message's id and of its version, if some message is there in two versions."""
+def versions(groups: Sequence[Values], names: Sequence[str], speaker: str, text: str) -> tuple[str, str] | None:
+    """Return the columns of a message's id and of its version, if some message is there twice.
+
+    Without a version the column of the id stands for it: the row that comes later counts. Then the same person has to
+    say the same, nearly the same, or nothing: a message may also come in several parts.
+    """
+    sample = [values for group in groups for values in group]
     version = next((name for name in names if plain(name) in VERSIONS | CHANGED), None)
-    message = next((name for name in names if plain(name) in MESSAGES and repeats(sample, name)), None)
-    if not version or not message or any(age(text) is None for text in cells(sample, version)):
-        return None
-    pairs = [(as_name(values.get(message)), as_name(values.get(version))) for values in sample]
-    return (message, version) if len(set(pairs)) == len(pairs) else None
+    for message in (name for name in names if plain(name) in MESSAGES and repeats(sample, name)):
+        pairs = [(as_name(values.get(message)), as_name(values.get(version or ""))) for values in sample]
+        if version and len(set(pairs)) == len(pairs) and all(age(text) is not None for text in cells(sample, version)):
+            return message, version
+        messages = (rows for group in groups for rows in groups_of(group, message))
+        again = [rows for rows in messages if rows[1:] and as_name(rows[0].get(message))]
+        few = 2 * len({name for name, _ in pairs}) >= len(pairs) and mostly_filled(sample, message)
+        if few and again and all(_is_again(rows, speaker, text) for rows in again):
+            return message, message
+    return None
+
+
+def _is_again(rows: Values, speaker: str, text: str) -> bool:
+    """Return whether rows hold versions of one message."""
+    texts = [cell for values in rows if (cell := cell_text(values.get(text)).strip())]
+    return len(set(cells(rows, speaker))) < 2 and all(are_alike(texts[0], other) for other in texts[1:])
+
+
+def are_alike(text: str, other: str) -> bool:
+    """Return whether a text may be an edited version of another one."""
+    return text == other or SequenceMatcher(None, text[:500], other[:500], autojunk=False).ratio() >= ALIKE
 
 
 def age(version: str) -> float | None:

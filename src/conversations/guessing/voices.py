@@ -20,7 +20,6 @@ QUALITIES = word_set("columns", "qualities")
 FLAG = re.compile(
     r"(?:is_|from_|by_|sent_by_|was_|)(?:from_)?(?:agent|me|bot|customer|user|client|inbound|outbound|incoming|outgoing"
     r"|human|staff|admin|visitor|operator|assistant|ai|support|self|mine|sent|received|sender|send|owner)"
-    r"(?:_message|_msg|_reply|_turn|_side)?"
 )
 FLAGGED = re.compile(r"(?:is|from|by|sent|was)_|inbound$|outbound$|incoming$|outgoing$")
 # Values of a flag; the words among them name nobody, whereas speakers may be called 0 and 1, or by a letter.
