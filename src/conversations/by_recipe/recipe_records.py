@@ -22,7 +22,7 @@ from conversations.pauses import DialoguePart
 from conversations.values.cells import as_labels, as_name, as_turn_list, cell_text
 
 # Keys of a recipe whose expressions use columns up: these are no metadata.
-USING = ("id", "request", "inside", "turns", "speaker", "text", "time", "date", "skip", "people")
+USING = ("id", "request", "inside", "turns", "last", "speaker", "text", "time", "date", "skip", "people")
 PLAIN = (str, int, float, bool)
 # Length in characters from which on a value is a text, not an id.
 LONG_ID = 100

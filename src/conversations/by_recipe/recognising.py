@@ -110,7 +110,7 @@ def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
 
 def with_finer_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     """Return a recipe of rows with the id of the dialogues inside those that its own id tells, such as chats."""
-    columns = recipe.id.text.split(" || ") if recipe.id else []
+    columns = recipe.id.text.replace('"', "").split(" || ") if recipe.id else []
     own = next((name for name in columns if any(values.get(name) for values in sample)), None)
     if recipe.turns or recipe.branch or recipe.lines or not own or not recipe.speaker:
         return recipe
@@ -123,13 +123,14 @@ def with_answer(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     """Return a recipe of lists that end with a question with the answer that stands beside the list."""
     asks = Finder(f"contains(['user', 'human'], ({recipe.turns.text})[-1].role)") if recipe.turns else None
     asking = [values for values in map(recipe.decoded, sample[:SHOWN]) if asks and asks(values)]
-    if not recipe.turns or recipe.last or recipe.branch or not asking or 2 * len(asking) < len(sample[:SHOWN]):
+    if not recipe.turns or recipe.branch or not asking or 2 * len(asking) < len(sample[:SHOWN]):
         return recipe
     answers = [
         name for name in columns_in(asking) if plain(name) in BESIDE and not isinstance(asking[0].get(name), list)
     ]
     turns = next((text for n in answers if any(map(Finder(text := _answer(n)), asking))), None)
-    return replace(recipe, last=Finder(f"{asks.text} && {turns}")) if asks and turns else recipe
+    last = f"({recipe.last.text}) || " if recipe.last else ""
+    return replace(recipe, last=Finder(f"{last}{asks.text} && {turns}")) if asks and turns else recipe
 
 
 def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
@@ -226,7 +227,7 @@ def _with_answer(place: str, recipe: Recipe, first: Sequence[dict[str, Any]]) ->
     names = (name for values in first for name in values if plain(name) in CLOSING)
     if not (recipe.speaker and "role" in recipe.speaker.text and (name := next(names, None))):
         return place
-    return f"[{place}, {_answer(name)}][][]"
+    return f"{place} && [{place}, {_answer(name)}][][]"
 
 
 def _answer(name: str) -> str:

@@ -20,7 +20,7 @@ CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", r
 CLOCK_IN = re.compile(r"\d{1,2}[:.h]\d{2}|\d{13}|\d{10}(?!\d)")
 # A session may go on in another conversation, or be a part of one.
 FINE = "|".join({*DIALOGUE_WORDS, "topic"} - {"session", "dial"})
-DIALOGUE_ID = re.compile(rf"(?:{FINE})_(?:id|uuid|sid|guid|key|number)$")
+DIALOGUE_ID = re.compile(rf"(?:{FINE})_(?:id|uuid|sid|guid|key|number)$|(?:thread|chat|conversation|dialogue)$")
 # Number of texts from which on a column with few different ones holds no texts.
 MANY = 20
 SHOWN = 100
@@ -327,8 +327,9 @@ def versions(groups: Sequence[Values], names: Sequence[str], speaker: str, text:
             return message, version
         messages = (rows for group in groups for rows in groups_of(group, message))
         again = [rows for rows in messages if rows[1:] and as_name(rows[0].get(message))]
-        few = 2 * len({name for name, _ in pairs}) >= len(pairs) and mostly_filled(sample, message)
-        if few and again and all(_is_again(rows, speaker, text) for rows in again):
+        # A bare id may be that of a person.
+        few = "_" in plain(message) or 2 * len({name for name, _ in pairs}) >= len(pairs)
+        if few and again and mostly_filled(sample, message) and all(_is_again(rows, speaker, text) for rows in again):
             return message, message
     return None
 

@@ -163,7 +163,14 @@ def turn_takers(groups: Sequence[Values], names: Sequence[str]) -> list[str]:
         rows = voice.filled * sum(map(len, groups))
         if voice.good and 1 < voice.values <= max(2, rows / 2) and voice.values < round(rows):
             counts[name] = voice.values
-    return sorted(counts, key=counts.__getitem__)
+    # Ids stand in blocks, speakers come back.
+    return sorted(counts, key=lambda name: (_stands_in_blocks(groups, name), counts[name]))
+
+
+def _stands_in_blocks(groups: Sequence[Values], name: str) -> bool:
+    """Return whether no value of a column comes back in a dialogue after another one."""
+    lists = [[as_name(turn.get(name)) for turn in group] for group in groups]
+    return all(sum(map(str.__ne__, cells, cells[1:])) < len(set(cells)) for cells in lists)
 
 
 def _names_sides(name: str) -> bool:
