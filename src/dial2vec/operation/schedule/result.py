@@ -22,6 +22,7 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import data_hash
 from dial2vec.registry.promotion import Verdict, verdict_sentence
 from dial2vec.registry.receipts import standing_champion
+from dial2vec.registry.records import local_minute
 
 
 @dataclass
@@ -155,7 +156,7 @@ class Retraining:
         """
         lines = []
         if self.before is not None:
-            lines.append(f"Nothing has changed since {_clock(self.before)}: the verdict of then stands.\n")
+            lines.append(f"Nothing has changed since {local_minute(self.before)}: the verdict of then stands.\n")
         for result in self.corpora:
             lines += [f"## {result.corpus}: {_mark(result)}\n", f"{_plain(str(result))}\n"]
         if self.imported:
@@ -225,7 +226,3 @@ def remember(root: Path, done: Retraining) -> None:
 
 def _last_retraining(root: Path) -> Path:
     return root / "artifacts" / "retrained.json"
-
-
-def _clock(when: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
