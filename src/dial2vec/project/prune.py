@@ -79,12 +79,9 @@ def remove_planned(root: Path, plan: PrunePlan) -> list[str]:
     return stayed
 
 
-def prune(root: Path, corpora: Sequence[str], rules: Prune, *, young: float = YOUNG) -> str:
-    """Prune without questions, for the nights; return what was removed as a sentence, "" for nothing.
-
-    :param young: seconds; younger objects of DVC stay.
-    """
-    plan = plan_prune(root, corpora, rules, young=young)
+def prune(root: Path, corpora: Sequence[str], rules: Prune) -> str:
+    """Prune without questions, for the nights; return what was removed as a sentence, "" for nothing."""
+    plan = plan_prune(root, corpora, rules)
     size = sum(version.size for version in plan.going) + sum(path.stat().st_size for path in plan.objects)
     remove_planned(root, plan)
     if not plan.going and not plan.objects:

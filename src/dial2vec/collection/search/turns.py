@@ -176,10 +176,9 @@ def open_turns(collection: CollectionFolder, read: Read = "turns") -> TurnVector
     return TurnVectors(folder, record, collection.starts if read == "turns" else np.arange(len(collection) + 1))
 
 
-def complete_turns(collection: CollectionFolder, *, batch_size: int = 32, progress: bool = False) -> TurnVectors:
+def complete_turns(collection: CollectionFolder, *, progress: bool = False) -> TurnVectors:
     """Return the vectors of the turns; missing ones are made first, as by `dial2vec index`.
 
-    :param batch_size: turns per batch.
     :param progress: show a progress bar if standard error is a terminal.
     :raises CorpusError: if the collection has no turns.
     :raises BusyError: if another process adds to the collection.
@@ -187,7 +186,7 @@ def complete_turns(collection: CollectionFolder, *, batch_size: int = 32, progre
     turns = open_turns(collection)
     if turns is None:
         with folder_lock(collection.folder, "adds turns to"):
-            update_turns(collection, load_encoder(collection.model), batch_size=batch_size, progress=progress)
+            update_turns(collection, load_encoder(collection.model), progress=progress)
         turns = open_turns(collection)
     if turns is None:
         raise CorpusError(f"{collection.folder} has no turns; expected dialogues with some. Index dialogues first.")
