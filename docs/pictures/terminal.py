@@ -28,6 +28,7 @@ TERMINAL = """<meta charset="utf-8"><body style="margin:0;background:#1e1e24">
 <pre style="margin:0;padding:20px 24px;color:#e8e8ea;font:14px/1.42 monospace;white-space:pre-wrap">%s</pre>"""
 # Columns of the terminal, and its width in pixels.
 COLUMNS, WIDTH = 104, 960
+TRACES = Path(__file__).parents[2] / "tests" / "conversations" / "traces" / "otlp_today.jsonl"
 # Dialogues of the export.
 EXPORTED = 500
 FILES = {
@@ -44,6 +45,7 @@ cosines = cosine_similarity([asked], vectors)[0]
 for place in cosines.argsort()[:-4:-1]:
     print(f"{cosines[place]:.2f}  {calls[place].dialogue_id}  {calls[place].turns[0].text}")
 """,
+    "traces.jsonl": TRACES.read_text(encoding="utf-8"),
     "tickets.json": """[{"ticket_ref": "T1", "requester": {"email": "a@example.com"}, "events": [
   {"type": "message", "author": {"role": "requester"}, "body": "<p>My router is dead.</p>", "at": "2024-03-05T10:00Z"},
   {"type": "note", "author": {"role": "agent"}, "body": "He called twice", "at": "2024-03-05T10:00Z"},
@@ -79,6 +81,7 @@ SCENES = {
     "recipes": Scene(
         ("dial2vec import tickets.json --output calls.jsonl --save-recipe mine.yaml", "cat mine.yaml"), lines=30
     ),
+    "traces": Scene(("dial2vec import traces.jsonl --output chats.jsonl",), lines=34),
     "search": Scene(('dial2vec search calls "is smoking allowed on the property" -k 4',)),
     "projects": Scene(("dial2vec new hotline", "ls -ACp hotline", "grep -A 3 ^prepare: hotline/params.yaml")),
     "python": Scene(("cat nearest.py", "python nearest.py")),
