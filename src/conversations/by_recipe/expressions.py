@@ -150,7 +150,16 @@ def _call(node: dict[str, Any]) -> Find | None:
         return lambda value: next((kind for types, kind in TYPES.items() if isinstance(first(value), types)), "null")
     if name == "keys":
         return lambda value: list(_of_type(first(value), dict))
-    return (lambda value: rest[0](value) in _of_type(first(value), list | str)) if name == "contains" else None
+    if name == "not_null":
+        finders = [first, *rest]
+        return lambda value: next((result for find in finders if (result := find(value)) is not None), None)
+    if name != "contains":
+        return None
+    inner, among = rest[0], node["children"][0]
+    if among["type"] == "multi_select_list" and all(child["type"] == "literal" for child in among["children"]):
+        known = [child["value"] for child in among["children"]]
+        return lambda value: inner(value) in (known if value is not None else _of_type(None, list))
+    return lambda value: inner(value) in _of_type(first(value), list | str)
 
 
 def _of_type(value: Any, types: type | UnionType) -> Any:

@@ -44,6 +44,7 @@ EXPRESSIONS = [
     "b | c || @",
     "contains(keys(@), 'a')",
     "keys(b)[0]",
+    "not_null(b.c, n, a)",
     "[a, n, l][-1]",
     "[type(a), type(n), type(l), type(b), type(@)]",
     "[a, l[].t][]",
