@@ -122,7 +122,7 @@ class RecordReader:
                 self.skipped += 1
                 continue
             numbered = (len(first) > 1 or self._drafted) and not self.recipe.parts
-            known = self.left_out.total()
+            known = self.left_out.total() if self.recipe.request else 0
             plain = self._plain(values, f"{self._name}-{number}" if numbered else self._name)
             if self.recipe.request and not plain["turns"] and self.left_out.total() == known:
                 self.skipped += 1

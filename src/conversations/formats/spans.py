@@ -28,8 +28,11 @@ def unfolded(records: Iterator[Record]) -> Iterator[Record]:
     first = list(islice(records, SHOWN))
     records = chain(first, records)
     if not first or 2 * sum(are_spans(record.values) for record in first) < len(first):
-        yield from records
-        return
+        return records
+    return _spans(records)
+
+
+def _spans(records: Iterator[Record]) -> Iterator[Record]:
     logs: dict[str, Record] = {}
     for record in records:
         for span in list(_inside(record.values)) or [record.values]:
