@@ -45,7 +45,7 @@ ITSELF = ""
 IN_TURNS = ("speaker", "text", "time")
 GAPS = {"nan", "NaN", "None", "null", "NULL", "<NA>", "undefined"}
 ONE_DIALOGUE = "no column tells the dialogues apart: the whole file is one dialogue; if not so, name it with --id"
-FINER = "{!r} parts the dialogues of another id, so it is theirs; if the other id is, name it with --id"
+FINER = "each {!r} is a dialogue, as it changes inside another id; to join them, name the other one with --id"
 BY_VALUES = "{!r} is taken as the dialogue's id by its values, not its name; if it is none, name another with --id"
 NO_ORDER = "no order column: turns as they stand; if the newest stands first, name the time with --time"
 
