@@ -98,3 +98,14 @@ def test_records_of_other_forms_are_read_in_their_own(tmp_path):
     result = imported(tmp_path, "m.jsonl", lines(*records, {"x": 1, "y": 2}))
     assert [len(dialogue.turns) for dialogue in result.dialogues] == [2] * 6
     assert [item.reason for item in result.quarantine] == ["it has another form (keys x, y), which cannot be read"]
+
+
+def test_events_change_a_message_and_take_it_back(tmp_path):
+    def event(kind, name, who, text, minute):
+        message = {"id": name, "conversation_id": "c", "author": who, "text": text}
+        return {"event": f"message.{kind}", "message": message, "at": f"2024-03-05T10:0{minute}:00Z"}
+
+    rows = [event("created", "1", "ana", "When?", 0), event("created", "2", "bo", "At eight", 1)]
+    rows += [event("created", "3", "ana", "Fine", 2), event("updated", "2", "bo", "Tomorrow", 3)]
+    rows.append(event("deleted", "1", "ana", "When?", 4))
+    assert turns_of(imported(tmp_path, "events.jsonl", lines(*rows))) == {"c": ["bo: Tomorrow", "ana: Fine"]}

@@ -35,6 +35,8 @@ CONTACTS = word_set("columns", "contacts")
 WAYS = word_set("speakers", "ways")
 DATED = word_set("columns", "dated")
 COUNTERS = word_set("columns", "counters")
+# Words of events that change a message, and from how many words on a value is no event.
+EDITS, WORDS_OF_EVENT = word_set("columns", "edits"), 4
 OTHER_TIMES = word_set("columns", "other_times")
 BOTS = word_list("columns", "bots")
 # How alike two versions of a text are.
@@ -335,7 +337,10 @@ def versions(groups: Sequence[Values], names: Sequence[str], speaker: str, text:
 
 
 def _is_again(rows: Values, speaker: str, text: str) -> bool:
-    """Return whether rows hold versions of one message."""
+    """Return whether rows hold versions of one message: of events that say so, or with nearly the same text."""
+    told = (plain(value).split("_") for values in rows[1:] for value in values.values() if isinstance(value, str))
+    if any(not EDITS.isdisjoint(words) and len(words) < WORDS_OF_EVENT for words in told):
+        return True
     texts = [cell for values in rows if (cell := cell_text(values.get(text)).strip())]
     return len(set(cells(rows, speaker))) < 2 and all(are_alike(texts[0], other) for other in texts[1:])
 
