@@ -113,7 +113,9 @@ def _shortened(value: Any, recipe: Recipe) -> Any:
 
 
 def _has_ids(value: dict[str, Any]) -> bool:
-    return len(value) >= MANY and all(isinstance(inner, dict) for inner in value.values())
+    inner = [names for names in value.values() if isinstance(names, dict)]
+    # Objects below ids are alike; "inputs" and "outputs" are not.
+    return len(inner) == len(value) >= MANY and bool(set.intersection(*map(set, inner)))
 
 
 def _parts(values: dict[str, Any], recipe: Recipe) -> dict[str, Any]:
