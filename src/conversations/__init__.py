@@ -1,4 +1,4 @@
-"""Exports of conversations as `Dialogue`s: `read("calls.csv")` reads any of some 300 kinds, and needs no numpy."""
+"""Exports of conversations as `Dialogue`s: `read("calls.csv")` reads any of some 350 kinds, and needs no numpy."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def import_(
     """Import your exports as a corpus of the project, or into a file.
 
     Give --name or --output. SOURCE is a file, a folder, or an address such as hf:OWNER/NAME, mlflow:EXPERIMENT or
-    s3://...: exports of some 300 kinds (--known), tables, JSON, Parquet, chats, transcripts, captions, workbooks, Word
+    s3://...: exports of some 350 kinds (--known), tables, JSON, Parquet, chats, transcripts, captions, workbooks, Word
     documents, zip archives, databases. What is not known is guessed; the summary shows how it was read
     (docs/import.md).
     """
