@@ -338,8 +338,8 @@ def versions(groups: Sequence[Values], names: Sequence[str], speaker: str, text:
 
 def _is_again(rows: Values, speaker: str, text: str) -> bool:
     """Return whether rows hold versions of one message: of events that say so, or with nearly the same text."""
-    told = (plain(value).split("_") for values in rows[1:] for value in values.values() if isinstance(value, str))
-    if any(not EDITS.isdisjoint(words) and len(words) < WORDS_OF_EVENT for words in told):
+    events = (plain(value).split("_") for values in rows[1:] for value in values.values() if isinstance(value, str))
+    if any(not EDITS.isdisjoint(words) and len(words) < WORDS_OF_EVENT for words in events):
         return True
     texts = [cell for values in rows if (cell := cell_text(values.get(text)).strip())]
     return len(set(cells(rows, speaker))) < 2 and all(are_alike(texts[0], other) for other in texts[1:])
