@@ -179,17 +179,11 @@ def _trainable(reader: Reader, task: str) -> DialogueEncoder:
 
 
 RUNNERS: dict[str, Callable[[Reader, Sources, int], Iterator[TaskResult]]] = {
-    "intents": intents,
-    "out_of_scope": out_of_scope,
-    "retrieval": retrieval,
-    "sentence_pairs": sentence_pairs,
-    "inference": inference,
-    "response_selection": response_selection,
-    "single_utterances": single_utterances,
-    "robustness": robustness,
-    "fine_tuning": fine_tuning,
-    "answers": answers,
-    "actions": actions,
+    task.__name__: task
+    for task in (
+        *(intents, out_of_scope, retrieval, sentence_pairs, inference, response_selection, single_utterances),
+        *(robustness, fine_tuning, answers, actions),
+    )
 }
 
 

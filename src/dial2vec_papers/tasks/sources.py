@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -31,6 +31,13 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "fine_tuning": ("--intents",),
     "answers": ("--corpus",),
     "actions": ("--actions",),
+}
+# Readers of the data that is one file or folder.
+READERS: Mapping[str, Callable[[Path], object]] = {
+    "--pairs": read_sentence_pairs,
+    "--candidates": read_candidate_lists,
+    "--inferences": read_inferences,
+    "--actions": read_actions,
 }
 # They train an encoder once per draw of their examples, which takes minutes to hours; run only if they are named.
 TRAINING = ("fine_tuning", "answers", "actions")
@@ -76,25 +83,13 @@ class Sources:
 
     def given(self) -> set[str]:
         """Return the options of the shell command that give this data."""
-        by_option = {
-            "--intents": self.intents,
-            "--corpus": self.dialogues,
-            "--pairs": self.pairs,
-            "--candidates": self.candidates,
-            "--inferences": self.inferences,
-            "--actions": self.actions,
-        }
-        return {option for option, value in by_option.items() if value}
+        options = {option for some in OPTIONS.values() for option in some}
+        return {option for option in options if getattr(self, _field(option))}
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Raise if a task name is unknown.
-
-    :raises Dial2vecError: if so.
-    """
-    for name in names:
-        if name not in OPTIONS:
-            raise Dial2vecError(f"there is no task {name!r}.{did_you_mean(name, OPTIONS)} Valid: {', '.join(OPTIONS)}.")
+def _field(option: str) -> str:
+    """Return the field of `Sources` that an option of the shell command fills."""
+    return "dialogues" if option == "--corpus" else option.removeprefix("--")
 
 
 def tasks_with_data(names: Sequence[str], sources: Sources) -> list[str]:
@@ -102,7 +97,9 @@ def tasks_with_data(names: Sequence[str], sources: Sources) -> list[str]:
 
     :raises Dial2vecError: if a named task is unknown or has no data, or no task has data.
     """
-    check_names(names)
+    for name in names:
+        if name not in OPTIONS:
+            raise Dial2vecError(f"there is no task {name!r}.{did_you_mean(name, OPTIONS)} Valid: {', '.join(OPTIONS)}.")
     given = sources.given()
     without = [name for name in names if not given & set(OPTIONS[name])]
     if without:
@@ -134,26 +131,12 @@ def check_sources(names: Sequence[str], sources: Sources, *, negatives: int, see
     tasks = tasks_with_data(names, sources)
     needed = sources.given() & {option for name in tasks for option in OPTIONS[name]}
     if "--intents" in needed:
-        check_intents(sources)
-    if sources.pairs and "--pairs" in needed:
-        read_sentence_pairs(sources.pairs)
-    if sources.candidates and "--candidates" in needed:
-        read_candidate_lists(sources.candidates)
-    if sources.inferences and "--inferences" in needed:
-        read_inferences(sources.inferences)
-    if sources.actions and "--actions" in needed:
-        read_actions(sources.actions)
+        list(sources.intent_sets())
+    for option, read in READERS.items():
+        if option in needed:
+            read(getattr(sources, _field(option)))
     for name, path in sources.dialogues if "--corpus" in needed else ():
         require_split(name, path)
         draw_queries(read_dialogues(path), negatives=negatives, limit=sources.limit, seed=seed, data=name)
         for part in sources.training[name] if "answers" in tasks else ():
             require_split(name, part)
-
-
-def check_intents(sources: Sources) -> None:
-    """Read the intent sets.
-
-    :raises CorpusError: if a set cannot be read.
-    """
-    for _ in sources.intent_sets():
-        pass
