@@ -40,18 +40,15 @@ SPLITS = ("train", "dev", "test")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
 @click.option("--cells", type=click.Path(path_type=Path), help="JSON Lines file of cells: read, and added to.")
 def tables(
-    corpora: tuple[str, ...],
     systems: tuple[str, ...],
-    encoders: tuple[str, ...],
     ablations: tuple[str, ...],
-    seeds: tuple[int, ...],
     tasks: bool,
     intents: Path | None,
     pairs: Path | None,
     candidates: Path | None,
-    jobs: int,
     output: Path | None,
     cells: Path | None,
+    **grid: Any,
 ) -> None:
     """Fill the papers' tables, with the published figures.
 
@@ -71,15 +68,12 @@ def tables(
     written = compute_tables(
         root,
         load_settings(root / "params.yaml"),
-        corpora=corpora,
         systems=list(dict.fromkeys(named)),
-        encoders=encoders,
-        seeds=seeds,
         tasks=TaskData(intents, pairs, candidates) if tasks or intents or pairs or candidates else None,
-        jobs=jobs,
         output=output or root / "artifacts" / "benchmark",
         file=cells,
         say=click.echo,
+        **grid,
     )
     for path in written:
         click.echo(f"wrote {path}")
@@ -104,13 +98,11 @@ def tables(
 def augment(
     transcripts: Path,
     output: Path,
-    ways: tuple[str, ...],
     model: str,
     stages: Literal["runs", "clusters"],
     masked: str | None,
     translate: tuple[str, str] | None,
-    limit: int | None,
-    seed: int,
+    **drawn: Any,
 ) -> None:
     """Write variants of dialogues that keep the intent, or change it.
 
@@ -119,7 +111,7 @@ def augment(
     from dial2vec.training.augmentation.augment_files import Models, augment_file
 
     models = Models(model, masked or "", translate or (), stages)
-    for path in augment_file(transcripts, output, ways=ways, models=models, limit=limit, seed=seed, say=click.echo):
+    for path in augment_file(transcripts, output, models=models, say=click.echo, **drawn):
         click.echo(f"wrote {path}")
 
 
