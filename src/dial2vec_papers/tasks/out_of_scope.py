@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.evaluation.distribution import normalised
-from dial2vec_papers.tasks.encoding import Encoded, Reader, encode_distinct, stepped
+from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
 from dial2vec_papers.tasks.intents import OUT_OF_SCOPE, IntentSet, Sentences
 from dial2vec_papers.tasks.prototypes import (
     DRAWS,
@@ -75,13 +74,17 @@ def detect_out_of_scope(
     everything = {text for reference in references for text in reference}
     texts = [*everything, *drawn.ravel().tolist(), *data.test.texts, *data.out_of_scope]
     encoded = encode_distinct(reader.utterances, texts)
-    test = _Test.of(encoded, data, intents, rule)
+    units = normalised(encoded.vectors)
+    averaged = encoded.vectors.astype(np.float64) if rule == "paper" else units
+    tested, truth = units[encoded.rows([*data.test.texts, *data.out_of_scope])], intent_codes(data.test.labels, intents)
+    # Place of the prototype of out-of-scope sentences, if there is one.
+    out_code = intents.index(OUT_OF_SCOPE) if rule == "release" else None
     runs: list[Figures] = [{} for _ in drawn]
     for run, draw, reference in zip(runs, drawn, references, strict=True):
-        rows = encoded.rows(reference)
+        compared = units[encoded.rows(reference)]
         for k in shots:
-            prototypes = test.averaged[encoded.rows(draw[:, :k].ravel().tolist()).reshape(-1, k)].mean(axis=1)
-            for (kind, threshold), figure in _figures(test, prototypes, rows, rule).items():
+            prototypes = averaged[encoded.rows(draw[:, :k].ravel().tolist()).reshape(-1, k)].mean(axis=1)
+            for (kind, threshold), figure in _figures(tested, truth, prototypes, compared, out_code, rule).items():
                 run[f"{kind}_{k}_shot_{threshold}"] = figure
     figures, spread = summary(runs)
     return TaskResult(
@@ -113,46 +116,30 @@ def _reference(data: IntentSet, *, drawn: set[str], rule: Rule) -> list[str]:
     return left
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """Test sentences.
-
-    :param units: normalised vectors of all encoded sentences, [u, d].
-    :param averaged: the vectors whose means are prototypes, [u, d].
-    :param rows: rows of the test sentences, in scope first.
-    :param truth: intents of the in-scope test sentences.
-    :param out_code: index of the out-of-scope prototype; None if there is none.
-    """
-
-    units: NDArray[np.float64]
-    averaged: NDArray[np.float64]
-    rows: NDArray[np.int64]
-    truth: NDArray[np.int64]
-    out_code: int | None
-
-    @classmethod
-    def of(cls, encoded: Encoded[str], data: IntentSet, intents: list[str], rule: Rule) -> _Test:
-        rows = encoded.rows([*data.test.texts, *data.out_of_scope])
-        out_code = intents.index(OUT_OF_SCOPE) if rule == "release" else None
-        units = normalised(encoded.vectors)
-        averaged = encoded.vectors.astype(np.float64) if rule == "paper" else units
-        return cls(units, averaged, rows, intent_codes(data.test.labels, intents), out_code)
-
-
 def _figures(
-    test: _Test, prototypes: NDArray[np.float64], reference: NDArray[np.int64], rule: Rule
+    tested: NDArray[np.float64],
+    truth: NDArray[np.int64],
+    prototypes: NDArray[np.float64],
+    reference: NDArray[np.float64],
+    out_code: int | None,
+    rule: Rule,
 ) -> dict[tuple[str, str], float]:
-    """Return the four figures for both thresholds, in [0, 1]."""
+    """Return the four figures for both thresholds, in [0, 1].
+
+    :param tested: normalised vectors of the test sentences, in scope first.
+    :param truth: intents of the in-scope test sentences.
+    :param reference: normalised vectors of the sentences that set the thresholds.
+    """
     targets = prototypes.T if rule == "release" else normalised(prototypes).T
-    similarities, compared = test.units[test.rows] @ targets, test.units[reference] @ targets
+    similarities, compared = tested @ targets, reference @ targets
     if rule == "release":
         similarities, compared = normalised(similarities), normalised(compared)
     shares, nearest = nearest_shares(stepped(similarities))
     expected = stepped(compared).max(axis=1)
-    n_in = len(test.truth)
-    right = shares[np.arange(n_in), test.truth]
+    n_in = len(truth)
+    right = shares[np.arange(n_in), truth]
     # Sentences nearest to the out-of-scope prototype are rejected, however near they are.
-    in_scope = 1.0 if test.out_code is None else 1 - shares[:, test.out_code]
+    in_scope = 1.0 if out_code is None else 1 - shares[:, out_code]
     figures = {}
     for name, threshold in (("mean", expected.mean()), ("mean_minus_sd", expected.mean() - expected.std())):
         # Rounded like the similarities: the mean of equal numbers can differ from them in the last bit.
