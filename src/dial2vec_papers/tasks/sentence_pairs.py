@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import spearmanr
 
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
@@ -71,16 +71,5 @@ def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> Task
     units = normalised(encoded.vectors)
     first, second = units[encoded.rows(pairs.first)], units[encoded.rows(pairs.second)]
     cosines = stepped(np.einsum("ij,ij->i", first, second))
-    return TaskResult(
-        task="sentence_pairs",
-        data=data,
-        n=len(pairs.scores),
-        figures={"spearman": points(_spearman(cosines, np.array(pairs.scores)))},
-    )
-
-
-def _spearman(cosines: np.ndarray, scores: np.ndarray) -> float:
-    x, y = rankdata(cosines), rankdata(scores)
-    x, y = x - x.mean(), y - y.mean()
-    spread = math.sqrt(float(x @ x) * float(y @ y))
-    return float(x @ y) / spread if spread else 0.0
+    spearman = float(spearmanr(cosines, pairs.scores).statistic) if np.ptp(cosines) else 0.0
+    return TaskResult(task="sentence_pairs", data=data, n=len(pairs.scores), figures={"spearman": points(spearman)})
