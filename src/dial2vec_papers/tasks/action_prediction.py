@@ -17,8 +17,8 @@ from dial2vec.errors import Dial2vecError
 from dial2vec_papers.tasks.actions import ActionExample, ActionSet
 from dial2vec_papers.tasks.encoding import Context, Spoken, texts_and_roles
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, tune_classifier
-from dial2vec_papers.tasks.kept_runs import KeptRuns, Runs, require_shots
-from dial2vec_papers.tasks.records import Figures, TaskResult, timed
+from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots, require_shots
+from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
 
 # Zhou et al. 2022, section 4.2 and appendix C. Draws, dropout, patience and checks are the code's, which shares the 32
 # out over two GPUs.
@@ -66,9 +66,9 @@ def predict_actions(
     drawn = sorted(range(len(data.test)), key=lambda place: stable_hash(seed, "example", place))[:limit]
     test = [data.test[place] for place in sorted(drawn)]
     texts = [repr((example.context, sorted(example.actions))) for example in (*data.train, *test)]
-    runs = Runs(encoder, {"task": "action_prediction", "seed": seed}, kept or KeptRuns())
+    decisive: dict[str, Setting] = {"task": "action_prediction", "seed": seed}
     run = partial(_run, encoder, data, test, recipe=recipe, seed=seed)
-    figures, spread = runs.over_shots(shots, draws, run, recipe=recipe, texts=texts)
+    figures, spread = over_shots(encoder, run, shots, draws, settings=decisive, recipe=recipe, texts=texts, kept=kept)
     return TaskResult(
         task="action_prediction",
         data=data.name,

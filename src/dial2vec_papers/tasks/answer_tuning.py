@@ -27,7 +27,7 @@ from dial2vec_papers.tasks.encoding import (
     texts_and_roles,
 )
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, fine_tune, pooled_rows, tuned_vectors, weights_kept
-from dial2vec_papers.tasks.kept_runs import KeptRuns, Runs, require_shots
+from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots, require_shots
 from dial2vec_papers.tasks.prototypes import require_option
 from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
 from dial2vec_papers.tasks.response_selection import draw_queries, ranks_among, select_responses
@@ -96,8 +96,8 @@ def fine_tune_answers(
     run = partial(
         _run, encoder, pairs, others, test, recipe=recipe, loss=loss, negatives=negatives, limit=limit, seed=seed
     )
-    runs = Runs(encoder, {"task": "answer_fine_tuning", **settings}, kept or KeptRuns())
-    figures, spread = runs.over_shots(shots, draws, run, recipe=recipe, texts=texts)
+    decisive: dict[str, Setting] = {"task": "answer_fine_tuning", **settings}
+    figures, spread = over_shots(encoder, run, shots, draws, settings=decisive, recipe=recipe, texts=texts, kept=kept)
     return TaskResult(
         task="answer_fine_tuning",
         data=data,

@@ -15,9 +15,9 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, tune_classifier
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
-from dial2vec_papers.tasks.kept_runs import KeptRuns, Runs, require_shots
+from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots, require_shots
 from dial2vec_papers.tasks.prototypes import DRAWS, SHOTS, intent_codes, require_sentences
-from dial2vec_papers.tasks.records import Figures, TaskResult, timed
+from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
 
 # Zhou et al. 2022, appendices B and C; patience and checks are the code's, which shares the 16 out over two GPUs.
 INTENT_RECIPE = TuningRecipe(
@@ -55,9 +55,9 @@ def fine_tune_intents(
     require_sentences(data.train.texts, f"{data.name} has no training sentences")
     require_sentences(data.test.texts, f"{data.name} has no test sentences")
     texts = [*data.train.texts, *data.train.labels, *data.test.texts, *data.test.labels]
-    runs = Runs(encoder, {"task": "intent_fine_tuning", "seed": seed}, kept or KeptRuns())
+    decisive: dict[str, Setting] = {"task": "intent_fine_tuning", "seed": seed}
     run = partial(_run, encoder, data, recipe=recipe, seed=seed)
-    figures, spread = runs.over_shots(shots, draws, run, recipe=recipe, texts=texts)
+    figures, spread = over_shots(encoder, run, shots, draws, settings=decisive, recipe=recipe, texts=texts, kept=kept)
     return TaskResult(
         task="intent_fine_tuning",
         data=data.name,

@@ -64,48 +64,39 @@ class KeptRuns:
             temporary.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """The runs of a task: one for each number of shots and each draw of the examples.
+def over_shots(
+    encoder: DialogueEncoder,
+    run: Callable[[int, int], Figures],
+    shots: Sequence[int],
+    draws: int,
+    *,
+    settings: Mapping[str, Setting],
+    recipe: TuningRecipe,
+    texts: Iterable[str],
+    kept: KeptRuns | None,
+) -> tuple[Figures, Figures]:
+    """Return means and standard deviations over the draws, in points, such as "accuracy_5_shot".
 
     :param encoder: encoder that is fine-tuned, at its start.
+    :param run: function from shots and the number of a draw to figures, shares in [0, 1].
     :param settings: settings of the task that decide its figures.
+    :param texts: everything that the runs read.
     :param kept: runs of before.
     """
-
-    encoder: DialogueEncoder
-    settings: Mapping[str, Setting]
-    kept: KeptRuns
-
-    def over_shots(
-        self,
-        shots: Sequence[int],
-        draws: int,
-        run: Callable[[int, int], Figures],
-        *,
-        recipe: TuningRecipe,
-        texts: Iterable[str],
-    ) -> tuple[Figures, Figures]:
-        """Return means and standard deviations over the draws, in points, such as "accuracy_5_shot".
-
-        :param run: function from shots and the number of a draw to figures, shares in [0, 1].
-        :param texts: everything that the runs read.
-        """
-        model = hashlib.sha256(self.encoder.fingerprint().encode()).hexdigest()[:16]
-        digest = hashlib.sha256()
-        for text in texts:
-            digest.update(f"{len(text)}:{text}".encode())
-        decisive = {**self.settings, **asdict(recipe), "model": model, "texts": digest.hexdigest()[:16]}
-        figures: Figures = {}
-        spread: Figures = {}
-        for k in shots:
-            by_draw = [
-                self.kept.figures(decisive | {"shots": k, "draw": draw}, partial(run, k, draw)) for draw in range(draws)
-            ]
-            means, deviations = summary(by_draw)
-            figures |= {f"{name}_{k}_shot": figure for name, figure in means.items()}
-            spread |= {f"{name}_{k}_shot": figure for name, figure in deviations.items()}
-        return figures, spread
+    kept = kept or KeptRuns()
+    model = hashlib.sha256(encoder.fingerprint().encode()).hexdigest()[:16]
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(f"{len(text)}:{text}".encode())
+    decisive = {**settings, **asdict(recipe), "model": model, "texts": digest.hexdigest()[:16]}
+    figures: Figures = {}
+    spread: Figures = {}
+    for k in shots:
+        by_draw = [kept.figures(decisive | {"shots": k, "draw": draw}, partial(run, k, draw)) for draw in range(draws)]
+        means, deviations = summary(by_draw)
+        figures |= {f"{name}_{k}_shot": figure for name, figure in means.items()}
+        spread |= {f"{name}_{k}_shot": figure for name, figure in deviations.items()}
+    return figures, spread
 
 
 def require_shots(shots: Sequence[int], draws: int) -> None:
