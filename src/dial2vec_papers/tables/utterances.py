@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dial2vec.errors import CorpusError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec_papers.tasks.encoding import Reader
+
+if TYPE_CHECKING:
+    from dial2vec_papers.tasks.sources import Sources
 
 # Raise it when the code of the tasks changes their figures: they are then computed again.
 TASKS_VERSION = 3
@@ -54,10 +57,10 @@ class TaskData:
 
         :raises Dial2vecError: if so.
         """
-        from dial2vec_papers.tasks.sources import Sources, check_sources
+        from dial2vec_papers.tasks.sources import check_sources
 
         self._files()
-        sources = Sources(intents=self.intents, pairs=self.pairs, candidates=self.candidates)
+        sources = self.sources()
         if sources.given():
             check_sources((), sources, negatives=1, seed=0)
 
@@ -68,10 +71,15 @@ class TaskData:
         :raises CorpusError: if so.
         """
         from dial2vec_papers.tasks.run import check_tasks
+
+        check_tasks(("response_selection", "robustness"), self.sources(artifacts), seed=seed)
+
+    def sources(self, *artifacts: Artifacts) -> Sources:
+        """Return the data with the test splits of corpora."""
         from dial2vec_papers.tasks.sources import Sources
 
-        names = ("response_selection", "robustness")
-        check_tasks(names, Sources(dialogues=_dialogues(artifacts), limit=self.limit), seed=seed)
+        dialogues = tuple((corpus.corpus, corpus.split("test")) for corpus in artifacts)
+        return Sources(self.intents, dialogues, pairs=self.pairs, candidates=self.candidates, limit=self.limit)
 
     def _files(self) -> list[Path]:
         files: list[Path] = []
@@ -93,18 +101,8 @@ def key_of_most(records_of_cells: Iterable[Records]) -> str:
 def score_utterances(reader: Reader, artifacts: Artifacts, data: TaskData, *, seed: int) -> list[dict[str, Any]]:
     """Run every task that has data, and return its records of `tasks.records.TaskResult`."""
     from dial2vec_papers.tasks.run import run_tasks
-    from dial2vec_papers.tasks.sources import Sources, tasks_with_data
+    from dial2vec_papers.tasks.sources import tasks_with_data
 
-    sources = Sources(
-        intents=data.intents,
-        dialogues=_dialogues(artifacts),
-        pairs=data.pairs,
-        candidates=data.candidates,
-        limit=data.limit,
-    )
+    sources = data.sources(artifacts)
     names = [name for name in tasks_with_data((), sources) if name in (*UTTERANCE_TASKS, "sentence_pairs")]
     return [result.to_record() for result in run_tasks(reader, names, sources, seed=seed)]
-
-
-def _dialogues(artifacts: Artifacts) -> tuple[tuple[str, Path], ...]:
-    return ((artifacts.corpus, artifacts.split("test")),)
