@@ -38,12 +38,6 @@ class Step(nn.Module):
         first, second = scaled.tensor_split([scaled.shape[1] // 2], dim=1)
         return torch.cat([first, second + self.move(first)], dim=1)
 
-    def undo(self, mapped: Tensor) -> Tensor:
-        """Return the vectors [n, d] that `forward` maps to these."""
-        first, second = mapped.tensor_split([mapped.shape[1] // 2], dim=1)
-        permuted = torch.cat([first, second - self.move(first)], dim=1)
-        return permuted[:, self.order.argsort()] * (-self.log_scale).exp() + self.shift
-
 
 class Glow(nn.Module):
     """An invertible map of vectors [n, d] and its likelihood.
@@ -66,12 +60,6 @@ class Glow(nn.Module):
             vectors = step(vectors)
             log_determinant = log_determinant + step.log_scale.sum()
         return vectors, log_determinant
-
-    def undo(self, mapped: Tensor) -> Tensor:
-        """Return the vectors [n, d] that `forward` maps to these."""
-        for step in reversed(self.each()):
-            mapped = step.undo(mapped)
-        return mapped
 
     def loss(self, vectors: Tensor) -> Tensor:
         """Return the mean negative log-likelihood per dimension under a standard normal distribution, a scalar."""
