@@ -113,10 +113,11 @@ def paper_input(encoder: str) -> str:
     return "plato" if is_plato(encoder) else "separators"
 
 
+_GROUPS: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+
+
 def _group(name: str) -> dict[str, System]:
-    """Return a group of `systems.yaml`."""
-    groups = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    return {system: System(**fields) for system, fields in groups[name].items()}
+    return {system: System(**fields) for system, fields in _GROUPS[name].items()}
 
 
 SYSTEMS = _group("rows")
@@ -124,20 +125,9 @@ SYSTEMS["paper"] = replace(SYSTEMS["paper"], encoder=PAPER_ENCODER, sample=PAPER
 # Rows of the table of methods: the base encoder, and all trainings from it.
 METHOD_ROWS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
 VARIANTS, AUGMENTED, WHOLE = _group("variants"), _group("augmented"), _group("whole")
-# Settings that dial2vec's paper leaves open, then turns, data, temperature and negatives of DialogueCSE (Liu et al.
-# 2021, figures 2 and 3, tables 3 and 4): setting -> block in params.yaml, and values other than the recipe's.
-ABLATIONS: dict[str, tuple[Literal["sample", "train", "dialoguecse"], tuple[Any, ...]]] = {
-    "negatives": ("sample", (1, 4, 19)),
-    "window": ("train", (1, 2, 5, None)),
-    "temperature": ("train", (0.05, 0.1, 0.5)),
-    "frozen_share": ("train", (0.0, 0.8)),
-    "keep_role": ("sample", ("first", "second")),
-    "passes": ("sample", (2,)),
-    "max_dialogues": ("train", (600,)),
-    "dialoguecse_context_turns": ("dialoguecse", (1, 2, 5)),
-    "dialoguecse_max_responses": ("dialoguecse", (500, 1000, 4000)),
-    "dialoguecse_temperature": ("dialoguecse", (0.05, 0.2, 0.5)),
-    "dialoguecse_negatives": ("dialoguecse", (1, 4, 19)),
+# Setting -> block in params.yaml, and values other than the recipe's.
+ABLATIONS: dict[str, tuple[Literal["sample", "train", "dialoguecse"], list[Any]]] = {
+    setting: (block, values) for setting, (block, values) in _GROUPS["ablations"].items()
 }
 
 
