@@ -30,7 +30,6 @@ OTHER_EPOCHS = 5
 class Preset:
     """Settings of a paper.
 
-    :param source: the paper.
     :param blocks: block of params.yaml -> settings.
     :param open: values that the paper leaves open, or where they come from, as sentences.
     """
@@ -65,7 +64,6 @@ def preset_blocks(name: str, *, encoder: str, corpus: str) -> Blocks:
     the turns (footnote 1). It trains as many epochs as the published script does for the corpus.
 
     :param name: key of `PRESETS`.
-    :param encoder: name of the base encoder.
     :raises SettingsError: if there is no such preset.
     """
     blocks = {block: dict(values) for block, values in preset_of(name).blocks.items()}

@@ -64,10 +64,7 @@ BASELINES: dict[str, Baseline] = {
 
 
 def check_baseline(name: str) -> None:
-    """Raise if the name of a baseline is unknown.
-
-    :raises Dial2vecError: if it is.
-    """
+    """Raise a Dial2vecError if the name of a baseline is unknown."""
     if name not in BASELINES:
         raise Dial2vecError(
             f"there is no baseline {name!r}.{did_you_mean(name, BASELINES)} Valid: {', '.join(BASELINES)}."

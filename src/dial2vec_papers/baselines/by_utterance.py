@@ -29,8 +29,6 @@ def fit(
 ) -> Encode:
     """Return a function that averages the utterance vectors of a dialogue, float32 [n, d].
 
-    :param train: training dialogues, unused.
-    :param seed: random seed, unused.
     :param start: name or folder of the encoder, as for `DialogueEncoder.from_pretrained`.
     :param pooling: vector of an utterance: mean of its tokens, or its start token.
     :raises ModelError: if the encoder cannot be loaded, or has no start token for pooling "cls".

@@ -30,8 +30,6 @@ Map = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2", contexts: bool = False) -> Encode:
     """Return a function that averages the tokens of each dialogue, read whole, float32 [n, d].
 
-    :param train: training dialogues, unused.
-    :param seed: random seed, unused.
     :param start: name or folder of the encoder, as for `DialogueEncoder.from_pretrained`.
     :param contexts: True to read dialogues like contexts of answers: a separator after every turn, and only the last
         turns that fit.
@@ -57,7 +55,6 @@ def fit_mean_map(
 
     :param fit_to: function from vectors, float32 [n, d], to a map of vectors.
     :param max_dialogues: number of training dialogues, a seeded draw, on which the map is fitted.
-    :param contexts: option of `fit`.
     """
     mean = fit(train, seed=seed, start=start, contexts=contexts)
     mapped = fit_to(mean([train[place] for place in drawn(len(train), max_dialogues, seed=seed)]))
@@ -65,11 +62,7 @@ def fit_mean_map(
 
 
 def require_different(vectors: NDArray[np.float32], name: str) -> None:
-    """Raise if a map cannot be fitted to vectors [n, d], because no two differ.
-
-    :param name: name of the map, for the error.
-    :raises CorpusError: if so.
-    """
+    """Raise a CorpusError if a map cannot be fitted to vectors [n, d], because no two differ."""
     if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
         raise CorpusError(
             f"{name} found {len(vectors)} training dialogues without two different vectors among them; expected at "

@@ -42,8 +42,6 @@ def fit(
 
     :param start: name or folder of the encoder, as for `DialogueEncoder.from_pretrained`.
     :param max_dialogues: number of training dialogues, a seeded draw, on which the map is fitted.
-    :param epochs: passes over these dialogues.
-    :param contexts: option of `encoder_mean.fit`.
     :raises CorpusError: if fewer than 2 training dialogues differ.
     """
     fit_to = partial(fit_flow, seed=seed, epochs=epochs)

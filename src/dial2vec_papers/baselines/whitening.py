@@ -36,7 +36,6 @@ def fit(
     :param start: name or folder of the encoder, as for `DialogueEncoder.from_pretrained`.
     :param dimensions: number of dimensions; None keeps all that the training dialogues span, which is also the limit.
     :param max_dialogues: number of training dialogues, a seeded draw, on which the map is fitted.
-    :param contexts: option of `encoder_mean.fit`.
     :raises CorpusError: if fewer than 2 training dialogues differ.
     """
     fit_to = partial(fit_whitening, dimensions=dimensions)

@@ -29,8 +29,6 @@ def fit(train: Sequence[Dialogue], *, seed: int, table: str | Path = "glove-wiki
 
     Repeated words count repeatedly. Unknown words are left out; a dialogue without a known word gets zeros.
 
-    :param train: training dialogues, unused.
-    :param seed: random seed, unused.
     :param table: file in GloVe's or word2vec's format (.txt or .bin, may be .gz), or name of gensim's downloader.
     :raises ModelError: if there is neither a file nor a download; the message says how to get one.
     """
@@ -38,10 +36,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, table: str | Path = "glove-wiki
 
 
 def averaged(table: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-    """Return the mean vector of each dialogue's words, float32 [n, d].
-
-    :param table: gensim's `KeyedVectors`.
-    """
+    """Return the mean vector of each dialogue's words, float32 [n, d]."""
     means = np.zeros((len(dialogues), table.vector_size), dtype=np.float32)
     n_words = n_known = 0
     for row, dialogue in enumerate(dialogues):

@@ -80,7 +80,6 @@ class Cell:
         not asked for.
     :param task_records: results of the tasks for utterances by the key of their data; empty if not asked for.
     :param seconds: time to train, encode and score, in the process that finished the cell.
-    :param run_id: id of its MLflow run.
     :param left_out: reason why the cell could not be computed, as a sentence; all other results are then empty. "" if
         it was computed.
     """
@@ -250,7 +249,6 @@ def _log(root: Path, cell: Cell, settings: Settings) -> str:
 class _Fitted:
     """A system that was fitted or trained.
 
-    :param views: vectors of the judged dialogues.
     :param reader: reader of utterances and contexts; None if the tasks were not asked for.
     :param precision: context in which the reader computes.
     """
@@ -334,7 +332,6 @@ def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int)
     """Return a hash of everything a cell depends on: settings, seeds, versions of the code and contents of the splits.
 
     :param settings: settings of the project, not of the cell.
-    :param seed: seed of the cell.
     """
     row = system_of(system)
     ours = row.settings(settings, seed=seed, corpus=artifacts.corpus)

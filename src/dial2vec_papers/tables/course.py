@@ -31,7 +31,6 @@ class Training:
     :param by_labels: step with the best purity on dev, the release's choice; None if dev has no labels.
     :param label_free: step that the criteria without labels choose; None if they were not asked.
     :param label_free_name: name of that candidate; "" if the criteria were not asked.
-    :param steps: number of training steps.
     :param tokens: number of tokens trained on, over all steps, without padding. Tokens that were only encoded, to fit
         maps or to make variants, are not counted.
     """
@@ -51,7 +50,6 @@ def trained_encoder(
 
     A killed run continues in that folder if mark and code are the same. The caller may remove the folder after scoring.
 
-    :param work: work folder.
     :param mark: hash of what the training depends on.
     :param with_choices: True to compute the choices of labels and criteria even if the last candidate is taken.
     """
@@ -140,8 +138,6 @@ def course(
     """Score the base encoder and every checkpoint of `trained_encoder` on the judged dialogues.
 
     :param work: work folder of `trained_encoder`.
-    :param judged: dialogues with one label each.
-    :param seed: random seed of k-means.
     :return: one point per checkpoint, the base encoder first: "step", and the figures of `evaluation.scores.score`.
     """
     from dial2vec.encoder import DialogueEncoder

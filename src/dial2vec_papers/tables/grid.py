@@ -73,9 +73,7 @@ def compute_tables(
     :param encoders: base encoders of the rows that have none of their own; empty means that of `settings`.
     :param tasks: data of the tasks for utterances; None if they are not scored.
     :param jobs: number of cells computed at the same time, each with its share of the processors.
-    :param output: folder of the tables.
     :param file: file of cells; its cells count as computed, and every cell of the grid is added to it.
-    :param say: function that shows a line to the user.
     :raises Dial2vecError: if a corpus or a system is unknown, a corpus cannot be scored or, at the end, cells failed.
     """
     names = list(dict.fromkeys(corpora or settings.corpora))
@@ -101,7 +99,6 @@ def compute_tables(
 def bring_splits(root: Path, settings: Settings, corpora: Sequence[str], *, tasks: TaskData | None = None) -> None:
     """Make sure that all corpora are split and can be scored.
 
-    :param tasks: data of the tasks for utterances; None if they are not scored.
     :raises SettingsError: if `settings` does not name a corpus.
     :raises CorpusError: if a test split, or the data of the tasks, cannot be scored.
     :raises Dial2vecError: if a library of the tasks is not installed.
@@ -134,7 +131,6 @@ def places(
 ) -> list[Place]:
     """Return the places of the grid, each once, seed by seed: the table of the first seed is whole early.
 
-    :param tasks: data of the tasks for utterances; None if they are not scored.
     :raises SettingsError: if a system is unknown.
     """
     rows = {name: system_of(name) for name in systems}

@@ -54,7 +54,6 @@ NOT_COMPARABLE = ("hwu64",)
 class Key(NamedTuple):
     """A figure of a task.
 
-    :param data: name of the data.
     :param kind: variant of the task: the rule or the number of candidates; "" if there is only one.
     """
 
@@ -65,10 +64,7 @@ class Key(NamedTuple):
 
 
 def figures_of(cell: Cell, data_key: str) -> dict[Key, float]:
-    """Return every figure of a cell on the tasks for utterances, and the number of contexts that were cut, if any.
-
-    :param data_key: key of the task data.
-    """
+    """Return every figure of a cell on the tasks for utterances, and the number of contexts that were cut, if any."""
     figures = {}
     for record in cell.task_records.get(data_key, []):
         cut = {"contexts_cut": float(record["cut"])} if record.get("cut") else {}

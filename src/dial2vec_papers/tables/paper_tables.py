@@ -45,7 +45,6 @@ class Figure:
     :param sd: standard deviation over seeds of training; NaN for one seed.
     :param low: lower end of the 95 % interval over dialogues, mean over seeds.
     :param published: the paper's figure; NaN if it has none.
-    :param runs: ids of the MLflow runs.
     """
 
     mean: float

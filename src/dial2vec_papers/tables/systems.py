@@ -35,7 +35,6 @@ COURSE_SEED, NO_SEED = 1, 0
 class System:
     """A row of the tables.
 
-    :param title: name in the tables.
     :param published: corresponding model of Liu et al. 2022; "" if the paper has none.
     :param baseline: key of `dial2vec_papers.baselines.BASELINES`; "" for an encoder.
     :param topics: True if the dimensions are topics: the largest one, not k-means, gives the cluster of a dialogue.
@@ -44,11 +43,9 @@ class System:
     :param as_the_paper: True to read like the paper's code: `input` of its encoders, separators for all others.
     :param preset: preset of `pipeline.presets` whose settings are taken first; "" for none.
     :param encoder: differences from block `encoder` of params.yaml; with "name" the row has an encoder of its own.
-    :param sample: differences from block `sample`.
     :param train: differences from block `train`; None if nothing is trained.
     :param block: differences from the block of the method.
     :param student: True to score the student of the chosen encoder, instead of that encoder.
-    :param selection: choice of the checkpoint.
     :param choices: True to compute the choice without labels, with seed 1, even if the last checkpoint is scored.
     :param similarity: similarity of contexts and answers on the tasks for utterances, the same as in training.
     :param course: True to score every checkpoint, with seed 1, for figure 3.
@@ -215,7 +212,6 @@ def in_order(names: Iterable[str]) -> list[str]:
 def from_encoders(systems: Iterable[str], encoders: Sequence[str], *, own: str) -> list[str]:
     """Return the systems from every encoder; those that need none, or have their own, once.
 
-    :param systems: keys of `ALL`.
     :param encoders: names or folders of encoders; empty leaves the systems as they are.
     :param own: encoder of the settings, whose rows have no "@".
     :raises SettingsError: if a system is unknown.

@@ -53,10 +53,7 @@ class TaskData:
         return f"{TASKS_VERSION}-{digest.hexdigest()[:16]}"
 
     def check(self) -> None:
-        """Raise if the intent sets or another file cannot be read.
-
-        :raises Dial2vecError: if so.
-        """
+        """Raise a Dial2vecError if the intent sets or another file cannot be read."""
         from dial2vec_papers.tasks.sources import check_sources
 
         self._files()
@@ -65,11 +62,7 @@ class TaskData:
             check_sources((), sources, negatives=1, seed=0)
 
     def check_split(self, artifacts: Artifacts, *, seed: int) -> None:
-        """Raise if the test split of a corpus has too few answers to draw negatives from.
-
-        :param seed: random seed of the tasks.
-        :raises CorpusError: if so.
-        """
+        """Raise a CorpusError if the test split of a corpus has too few answers to draw negatives from."""
         from dial2vec_papers.tasks.run import check_tasks
 
         check_tasks(("response_selection", "robustness"), self.sources(artifacts), seed=seed)

@@ -33,9 +33,7 @@ def other_ways(
     """Return the figures of `TITLES`, in points.
 
     :param vectors: [n, d] float32.
-    :param labels: n labels.
     :param n_labels: number of labels in all splits of the corpus.
-    :param seed: seed of k-means and of the partners.
     :param topics: True if the system makes its own clusters; then there is no purity by k-means.
     """
     figures = (

@@ -55,9 +55,7 @@ def predict_actions(
 
     :param encoder: encoder to fine-tune, as for `fine_tune_intents`.
     :param shots: numbers of examples per action, each a k.
-    :param draws: number of seeded draws of examples.
     :param limit: largest number of test examples, drawn by the seed; None takes all.
-    :param kept: runs of before.
     :raises Dial2vecError: if `shots`, `draws` or `limit` are not positive.
     """
     require_shots(shots, draws)

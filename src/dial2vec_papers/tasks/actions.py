@@ -29,8 +29,6 @@ class ActionSet:
     """Examples of one corpus.
 
     :param name: key of `ACTION_FORMS`.
-    :param train: examples to draw from.
-    :param test: examples to predict.
     """
 
     name: str

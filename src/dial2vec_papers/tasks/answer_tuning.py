@@ -71,13 +71,10 @@ def fine_tune_answers(
     et al. 2022 (DSE), appendices B and C.
 
     :param encoder: encoder to fine-tune, as for `fine_tune_intents`.
-    :param data: name of the dialogues, for the record.
-    :param shots: numbers of pairs.
     :param loss: "simclr", the paper's text, is `nt_xent` of both sides, compared by cosine; "release", the paper's
         code, the cross-entropy of the dot product of a question with all answers of the batch, compared by it.
     :param negatives: number of answers besides the true one in the test.
     :param limit: largest number of test questions, drawn by the seed; None takes all.
-    :param kept: runs of before.
     :raises Dial2vecError: if `shots` or `draws` are not positive, or the loss is unknown.
     :raises CorpusError: if there are fewer training pairs than shots, or no validation pair.
     """

@@ -140,7 +140,6 @@ class Encoded(Generic[T]):
     """Different texts, or contexts, with their vectors.
 
     :param vectors: [u, d], a row per different text.
-    :param row_of: text -> its row.
     """
 
     vectors: NDArray[np.float32]

@@ -32,7 +32,6 @@ class ToFit(NamedTuple):
     """A baseline, and what it is fitted to.
 
     :param name: key of `dial2vec_papers.baselines.BASELINES`.
-    :param corpus: name of the corpus, for errors.
     :param train: JSON Lines file of the training dialogues.
     :param start: encoder of the baselines that start from one.
     """
@@ -57,8 +56,6 @@ def evaluate_system(
     """Run the tasks with a model or a baseline; show and write each result at once.
 
     :param system: name or address of a model, as for `DialogueEncoder.from_pretrained`, or a baseline.
-    :param similarity: similarity of contexts and answers.
-    :param seed: random seed of fit and tasks.
     :param output: JSON Lines file, a result per line; None writes no file.
     :param pictures: folder for maps of intents and of answers (`maps.draw_maps`); None draws none.
     :raises Dial2vecError: if names or data are wrong, before anything is loaded or fitted.

@@ -32,10 +32,8 @@ class TuningRecipe:
     """Settings of a fine-tuning (Zhou et al. 2022, appendices B and C, and the paper's code).
 
     :param epochs: passes over the examples, at most.
-    :param batch_size: examples per step.
     :param learning_rate: highest learning rate of AdamW; it rises in the first 5 % of the steps and then falls linearly
         to 0.
-    :param max_length: longest input in tokens.
     :param dropout: share of the vector's numbers that are dropped before a classifier.
     :param patience: number of checks in a row without a better figure after which it stops, at the end of an epoch.
     :param check_every: steps between two checks, but at least an epoch.
@@ -80,8 +78,6 @@ def fine_tune(
     :param head: module that is trained with the encoder; it may have no weights.
     :param loss_of: function from the numbers of the examples of a batch, int64 [b], to its loss.
     :param figure_of: function that returns the figure on the validation examples; higher is better.
-    :param n: number of examples.
-    :param seed: random seed of order and dropout.
     :return: number of steps to the kept weights.
     :raises Dial2vecError: if there is no example, or the loss is not finite.
     """
@@ -158,8 +154,6 @@ def tune_classifier(
     :param read: parts "train", "validation" and "test".
     :param loss: function from logits [b, classes], and the numbers of their training examples [b], to the loss.
     :param scores: function from the name of a part and its logits to figures, shares in [0, 1].
-    :param classes: number of logits.
-    :param seed: random seed of first weights, order and dropout.
     """
     head = seeded(partial(classifier, encoder.dimension, classes, dropout=recipe.dropout), seed=seed)
     head = head.to(encoder.device)

@@ -115,8 +115,6 @@ def infer_sentences(reader: Reader, inferences: Inferences, *, data: str) -> Tas
     Nearer by cosine, in points, in [0, 100], higher is better, 50 by chance; a tie counts as wrong, so equal vectors
     score 0. Both may be near: a method that learns from consecutive utterances draws answers that disagree to their
     question, too. Source: Zhou et al. 2022 (DSE), section 4.5, by the form of the paper's code.
-
-    :param data: name of the data, for the record.
     """
     texts = (inferences.sentences, inferences.following, inferences.contradicting)
     encoded = encode_distinct(reader.utterances, [text for part in texts for text in part])

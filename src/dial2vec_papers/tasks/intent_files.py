@@ -24,8 +24,6 @@ INTENTS = "the intent sets"
 class IntentFiles:
     """The files below a folder, or in a zip archive, by their paths with slashes.
 
-    :param path: folder or archive.
-    :param members: files by their paths.
     :param what: the files in words, for errors.
     """
 

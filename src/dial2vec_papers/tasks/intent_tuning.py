@@ -46,8 +46,6 @@ def fine_tune_intents(
 
     :param encoder: encoder to fine-tune: the mean of its tokens (with pooling "cls" the first), without its head.
     :param shots: numbers of sentences per intent, each a k.
-    :param draws: number of seeded draws of sentences.
-    :param kept: runs of before.
     :raises Dial2vecError: if `shots` or `draws` are not positive.
     :raises CorpusError: if there are no training or no test sentences.
     """

@@ -20,7 +20,6 @@ class Sentences:
     """Sentences with their intents.
 
     :param texts: texts, each on one line, never blank.
-    :param labels: intents, one per text.
     """
 
     texts: tuple[str, ...] = ()
@@ -38,8 +37,6 @@ class IntentSet:
     """Sentences by intent.
 
     :param name: key of `INTENT_SETS`.
-    :param train: sentences for prototypes.
-    :param test: sentences to classify.
     :param validation: further in-scope sentences; empty if upstream has none.
     :param out_of_scope: test sentences without an intent; empty if upstream has none.
     :param out_of_scope_train: training sentences without an intent; only the release of DSE uses them.

@@ -81,7 +81,6 @@ def over_shots(
     :param run: function from shots and the number of a draw to figures, shares in [0, 1].
     :param settings: settings of the task that decide its figures.
     :param texts: everything that the runs read.
-    :param kept: runs of before.
     """
     kept = kept or KeptRuns()
     model = hashlib.sha256(encoder.fingerprint().encode()).hexdigest()[:16]
@@ -100,9 +99,6 @@ def over_shots(
 
 
 def require_shots(shots: Sequence[int], draws: int) -> None:
-    """Raise if there are no shots or no draws.
-
-    :raises Dial2vecError: if so.
-    """
+    """Raise a Dial2vecError if there are no shots or no draws."""
     if min(shots, default=0) < 1 or draws < 1:
         raise Dial2vecError(f"found the shots {list(shots)} in {draws} draws; expected at least 1 of both. Raise them.")

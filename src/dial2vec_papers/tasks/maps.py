@@ -30,7 +30,6 @@ def draw_maps(reader: Reader, sources: Sources, folder: Path, *, seed: int) -> l
     """Draw a map of each intent set and of each corpus, and return the PNG files.
 
     :param folder: folder of the files, `<data>_intents.png` and `<data>_answers.png`; made if it does not exist.
-    :param seed: random seed of what is drawn and of t-SNE.
     :raises CorpusError: if a set has no test sentences, or a corpus no turn of the second speaker after another.
     """
     paths = []
@@ -71,7 +70,6 @@ def draw_answers(reader: Reader, dialogues: Iterable[Dialogue], path: Path, *, d
 
     A hundred answers to other questions are black circles. Source: Zhou et al. 2022 (DSE), Figure 1, right.
 
-    :param data: name of the dialogues.
     :raises CorpusError: if no turn of the second speaker follows another.
     """
     pairs = pairs_of(dialogues)

@@ -83,7 +83,6 @@ def draw_shots(
     """Draw training sentences of each intent, texts [draws, intents, most]; the first k are the draw for k shots.
 
     :param most: number of sentences per intent.
-    :param name: name of the data, for errors.
     :raises Dial2vecError: if `most` or `draws` are not positive.
     :raises CorpusError: if an intent has too few sentences.
     """
@@ -108,11 +107,7 @@ def draw_shots(
 
 
 def require_option(option: str, value: str, valid: Sequence[str]) -> None:
-    """Raise if the value of an option is not one of its valid values.
-
-    :param option: name of the option, for the error.
-    :raises Dial2vecError: if so.
-    """
+    """Raise a Dial2vecError if the value of an option is not one of its valid values."""
     if value not in valid:
         raise Dial2vecError(
             f"found the {option} {value!r}; expected one of {', '.join(valid)}.{did_you_mean(value, valid)}"

@@ -21,7 +21,6 @@ class TaskResult:
     """One task on one set of data with one encoder.
 
     :param task: name of the task, such as "response_selection".
-    :param data: name of the data, given by the caller.
     :param n: number of test sentences, queries or pairs over which figures are means.
     :param figures: name -> mean, in points (0 to 100, a correlation or a drop from -100), rounded to 4 decimals.
     :param spread: name -> population standard deviation over seeded draws, in points; empty for a task without draws.

@@ -77,7 +77,6 @@ def select_responses(
     Poddar et al. 2022 (DialAug); with 9, its Recall@1 of 10.
 
     :param reader: system under test; its similarity ranks the candidates.
-    :param data: name of the dialogues, for the record.
     :param role: number of the answering speaker: 0 spoke first, 1 second.
     :param negatives: number of candidates besides the true one; at least 1.
     :param top: ranks k of "recall_at_k".
@@ -112,10 +111,7 @@ def ranks_among(negatives: int) -> list[int]:
 
 
 def check_ranking(top: Sequence[int], similarity: str) -> None:
-    """Raise if a rank is below 1, or the similarity is unknown.
-
-    :raises Dial2vecError: if so.
-    """
+    """Raise a Dial2vecError if a rank is below 1, or the similarity is unknown."""
     if not top or min(top) < 1:
         raise Dial2vecError(f"found the ranks {list(top)} to count; expected numbers from 1. Set `top` so.")
     if similarity not in get_args(Similarity):
@@ -134,7 +130,6 @@ def draw_queries(
     with the same text as the true one: no encoder could tell them apart. The draw depends only on the seed, the name
     of the turn and the turns of that role, not on their order or the limit.
 
-    :param data: name of the dialogues, for errors.
     :raises Dial2vecError: if `role`, `negatives` or `limit` are out of range.
     :raises CorpusError: if no turn of the role answers another, or there are too few other turns.
     """
@@ -168,7 +163,6 @@ class _Pool:
     """The turns of one role.
 
     :param names: dialogue id and turn number of each turn, sorted.
-    :param contexts: turns before each turn.
     :param distinct: different texts, sorted.
     :param texts: text of each turn, as an index into `distinct`.
     :param owners: dialogue of each turn, as a number.
@@ -226,8 +220,6 @@ def ranks_of_responses(
 ) -> NDArray[np.int64]:
     """Return the rank of each query's true turn among its candidates, from 1, int64 [q].
 
-    :param contexts: encoded contexts.
-    :param responses: encoded candidates.
     :param read: context of each query, perhaps perturbed.
     """
     offered = responses.rows(queries.answers)[queries.candidates]

@@ -29,7 +29,6 @@ COLUMNS = ("row id", "sentence", "intent", "positive ids", "negative ids")
 class CandidateLists:
     """Queries with the candidates to rank.
 
-    :param texts: all sentences.
     :param queries: indices of the queries in `texts`, int64 [q].
     :param candidates: indices of their candidates, int64 [q, c], padded with -1.
     :param relevant: True for relevant candidates, bool [q, c].
@@ -60,7 +59,6 @@ def retrieve_sentences(
     5.1.2 (SR), with intents instead of human judgements.
 
     :param sentences: sentences that are both queries and candidates.
-    :param data: name of the sentences, for the record.
     :param candidates: largest number of candidates per query.
     :param positives: largest number of relevant candidates per query, of highest BM25 score; further ones are no
         candidates. None keeps all. The paper: 30, of 100 candidates.
@@ -102,7 +100,6 @@ def rank_candidate_lists(
     Liu et al. 2021 (DialogueCSE), section 5.1.2 (SR).
 
     :param lists: queries and candidates, as returned by `read_candidate_lists`.
-    :param data: name of the data, for the record.
     :param positives: largest number of relevant candidates per query, the first in their list; further ones are no
         candidates. None keeps all. The paper's lists have at most 30.
     :raises CorpusError: if no query has a relevant candidate.

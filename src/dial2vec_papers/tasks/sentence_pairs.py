@@ -21,8 +21,6 @@ class SentencePairs:
     """Pairs of sentences with human judgements.
 
     :param scores: relatedness of each pair, on any scale, since only the order counts; higher is more related.
-    :param first: first sentences of the pairs.
-    :param second: second sentences of the pairs.
     """
 
     scores: tuple[float, ...]
@@ -59,7 +57,6 @@ def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> Task
     Spearman's correlation in points, in [-100, 100], higher is better; ties share their average rank. If all
     cosines are equal, it is undefined and counts as 0. Source: Liu et al. 2021 (DialogueCSE), section 5.1 (D-STS).
 
-    :param data: name of the data, for the record.
     :raises Dial2vecError: if the pairs have fewer than 2 different scores.
     """
     if len(set(pairs.scores)) < 2:
