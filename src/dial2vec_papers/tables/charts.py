@@ -28,8 +28,7 @@ def draw_results(table: str, path: Path) -> None:
         return
     corpora = list(dict.fromkeys(row["corpus"] for row in rows))
     systems = in_order(row["model"] for row in rows)[::-1]
-    figure = _figure(1.1 + 0.22 * len(systems))
-    panels = figure.subplots(1, len(corpora), sharey=True, squeeze=False)[0]
+    figure, panels = _panels(len(corpora), 1.1 + 0.22 * len(systems))
     for panel, corpus in zip(panels, corpora, strict=True):
         mine = [row for row in rows if row["corpus"] == corpus]
         places = [systems.index(row["model"]) for row in mine]
@@ -42,10 +41,9 @@ def draw_results(table: str, path: Path) -> None:
         panel.set_title(corpus, fontsize=9)
         panel.set_xlabel("MAP", fontsize=8)
         panel.set_yticks(range(len(systems)), [system_of(name).title for name in systems])
-        _restyle(panel)
     handles, labels = panels[-1].get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=7, frameon=False, loc="outside lower center", ncols=2)
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def draw_methods(table: str, path: Path) -> None:
@@ -61,8 +59,7 @@ def draw_methods(table: str, path: Path) -> None:
         path.unlink(missing_ok=True)
         return
     systems = in_order(row["model"] for row in rows)
-    figure = _figure(3.4)
-    panels = figure.subplots(1, len(corpora), sharey=True, squeeze=False)[0]
+    figure, panels = _panels(len(corpora), 3.4)
     for panel, corpus in zip(panels, corpora, strict=True):
         for place, system in enumerate(systems):
             mine = [row for row in rows if (row["corpus"], row["model"]) == (corpus, system)]
@@ -71,29 +68,29 @@ def draw_methods(table: str, path: Path) -> None:
             panel.plot(*zip(*points, strict=True), linestyle=":", linewidth=1, label=system_of(system).title, **style)
         panel.set_title(f"trained on {corpus}", fontsize=9)
         panel.set_xticks(range(len(ways)), ways, rotation=20)
-        _restyle(panel)
     panels[0].set_ylabel("Recall@1 of 51", fontsize=8)
     panels[-1].legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def _rows(table: str) -> Rows:
     return list(csv.DictReader(io.StringIO(table)))
 
 
-def _figure(height: float) -> Any:
+def _panels(count: int, height: float) -> tuple[Any, list[Any]]:
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+    panels = list(figure.subplots(1, count, sharey=True, squeeze=False)[0])
+    for panel in panels:
+        panel.tick_params(labelsize=7)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.grid(axis="both", color="#e4e8ec", linewidth=0.6)
+        panel.set_axisbelow(True)
+    return figure, panels
 
 
-def _restyle(panel: Any) -> None:
-    panel.tick_params(labelsize=7)
-    panel.spines[["top", "right"]].set_visible(False)
-    panel.grid(axis="both", color="#e4e8ec", linewidth=0.6)
-    panel.set_axisbelow(True)
-
-
-def _save(figure: Any, path: Path) -> None:
+def save_picture(figure: Any, path: Path) -> None:
+    """Write a figure of matplotlib as PNG."""
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png", metadata={"Software": None})

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conversations.files import atomic_path
 from dial2vec.evaluation.geometry import COLOURS
 from dial2vec.html import templates
 from dial2vec_papers.tables.cells import Cell
+from dial2vec_papers.tables.charts import save_picture
 from dial2vec_papers.tables.paper_tables import write_texts
 from dial2vec_papers.tables.systems import ABLATIONS, ablated, in_order, is_table_row, recipe_of, system_of
 
@@ -56,7 +56,7 @@ def draw_paths(cells: Sequence[Cell], path: Path) -> None:
         panel.set_xlabel("uniformity (lower is better)", fontsize=8)
         panel.set_ylabel("adjusted alignment (lower is better)", fontsize=8)
         panel.legend(fontsize=7, frameon=False)
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def draw_courses(cells: Sequence[Cell], path: Path) -> None:
@@ -69,7 +69,7 @@ def draw_courses(cells: Sequence[Cell], path: Path) -> None:
         panel.set_xlabel("step", fontsize=8)
         if place == 0:
             panel.legend(fontsize=7, frameon=False)
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> None:
@@ -93,7 +93,7 @@ def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> N
         panel.set_xlabel("step (□ by purity on dev, ○ without labels)", fontsize=8)
         panel.set_ylabel(TITLES[task], fontsize=8)
         panel.legend(fontsize=7, frameon=False)
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def _named(cell: Cell, cells: Sequence[Cell]) -> str:
@@ -161,15 +161,10 @@ def _panels(count: int, *, columns: int) -> tuple[Any, list[Any]]:
 
     columns = min(columns, count)
     rows = -(-count // columns)
-    figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows), layout="constrained")
+    figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows), dpi=DPI, layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for panel in axes:
         panel.tick_params(labelsize=7)
     for spare in axes[count:]:
         spare.set_visible(False)
     return figure, axes[:count]
-
-
-def _save(figure: Any, path: Path) -> None:
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=DPI, format="png", metadata={"Software": None})

@@ -14,7 +14,7 @@ from conversations.files import atomic_path
 from dial2vec.draws import stable_hash
 from dial2vec.evaluation.geometry import COLOURS, lay_out
 from dial2vec_papers.tasks.answer_tuning import pairs_of
-from dial2vec_papers.tasks.encoding import Reader, Spoken, encode_distinct
+from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.intents import IntentSet
 from dial2vec_papers.tasks.prototypes import require_sentences
 from dial2vec_papers.tasks.sources import Sources
@@ -83,16 +83,12 @@ def draw_answers(reader: Reader, dialogues: Iterable[Dialogue], path: Path, *, d
     if others:
         _black(axes, points[encoded.rows((answer,) for _, answer in others)])
     for place, (question, answer) in enumerate(shown):
-        asked, told_by = (points[encoded.rows([_alone(turn)])[0]] for turn in (question, answer))
+        asked, told_by = (points[encoded.row_of[turn,]] for turn in (question, answer))
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(*zip(asked, told_by, strict=True), color=colour, linewidth=0.6, alpha=0.6)
         axes.scatter(*asked, marker="^", s=30, color=colour, linewidths=0)
         axes.scatter(*told_by, marker="o", s=22, color=colour, linewidths=0)
     _save(figure, path)
-
-
-def _alone(turn: Spoken) -> tuple[Spoken]:
-    return (turn,)
 
 
 def _drawn(names: Sequence[str], n: int, seed: int) -> list[str]:
