@@ -39,7 +39,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2"
 
     encoder = DialogueEncoder.from_pretrained(start, pooling="mean")
     batch_size = BATCH.get(encoder.device.type, 32)
-    return partial(_as_contexts if contexts else _whole, encoder, batch_size)
+    return partial(_as_contexts, encoder, batch_size) if contexts else partial(encoder.encode, batch_size=batch_size)
 
 
 def fit_mean_map(
@@ -68,10 +68,6 @@ def require_different(vectors: NDArray[np.float32], name: str) -> None:
             f"{name} found {len(vectors)} training dialogues without two different vectors among them; expected at "
             "least two. Bring more dialogues."
         )
-
-
-def _whole(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-    return encoder.encode(dialogues, batch_size=batch_size)
 
 
 def _as_contexts(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:

@@ -72,8 +72,8 @@ def draw_courses(cells: Sequence[Cell], path: Path) -> None:
     save_picture(figure, path)
 
 
-def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> None:
-    """Draw one task over the steps, a panel per corpus and setting, each with the recipe that it changes.
+def draw_ablations(cells: Sequence[Cell], path: Path) -> None:
+    """Draw MAP over the steps, a panel per corpus and setting, each with the recipe that it changes.
 
     :param cells: cells with a course, at least one of them an ablation.
     """
@@ -88,10 +88,10 @@ def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> N
     figure, axes = _panels(len(panels), columns=3)
     for panel, (title, group) in zip(axes, panels.items(), strict=True):
         for place, cell in enumerate(group):
-            _curve(panel, cell, task, COLOURS[place], system_of(cell.system).title)
+            _curve(panel, cell, "map", COLOURS[place], system_of(cell.system).title)
         panel.set_title(title, fontsize=9)
         panel.set_xlabel("step (□ by purity on dev, ○ without labels)", fontsize=8)
-        panel.set_ylabel(TITLES[task], fontsize=8)
+        panel.set_ylabel(TITLES["map"], fontsize=8)
         panel.legend(fontsize=7, frameon=False)
     save_picture(figure, path)
 

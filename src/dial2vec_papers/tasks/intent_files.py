@@ -133,7 +133,9 @@ def open_intent_files(path: Path, *, what: str = INTENTS) -> Iterator[IntentFile
         yield IntentFiles(path, _by_name(folder_members(path)), what)
         return
     if not path.exists():
-        raise CorpusError(f"{path} does not exist; expected a folder or a zip of {_bare(what)}. Check the path.")
+        raise CorpusError(
+            f"{path} does not exist; expected a folder or a zip of {what.removeprefix('the ')}. Check the path."
+        )
     try:
         archive = zipfile.ZipFile(path)
     except DAMAGE as error:
@@ -149,7 +151,3 @@ def _by_name(members: list[Member]) -> dict[str, Member]:
 
 def _get_whole(files: IntentFiles) -> str:
     return f"Put a whole copy of {files.what} at {files.path}."
-
-
-def _bare(what: str) -> str:
-    return what.removeprefix("the ")
