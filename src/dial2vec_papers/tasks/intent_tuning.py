@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from dial2vec.draws import rng_for, stable_hash
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.tokens import TokenSequence
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, tune_classifier
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
 from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots, require_shots
@@ -72,7 +71,10 @@ def _run(
     intents = sorted(set(data.train.labels))
     train, validation = draw_halves(data.train, shots=shots, seed=seed, draw=draw)
     parts = {"train": train, "validation": validation, "test": data.test}
-    read = {name: utterance_sequences(encoder, part.texts, recipe.max_length) for name, part in parts.items()}
+    read = {
+        name: encoder.tokens.contexts([[text] for text in part.texts], max_length=recipe.max_length)
+        for name, part in parts.items()
+    }
     codes = {
         name: torch.from_numpy(intent_codes(part.labels, intents)).to(encoder.device) for name, part in parts.items()
     }
@@ -98,8 +100,3 @@ def draw_halves(train: Sentences, *, shots: int, seed: int, draw: int) -> tuple[
         for place, row in enumerate(order):
             halves[place >= len(order) - len(order) // 2].append((texts[row], intent))
     return Sentences.of(halves[0]), Sentences.of(halves[1])
-
-
-def utterance_sequences(encoder: DialogueEncoder, texts: Sequence[str], max_length: int) -> list[TokenSequence]:
-    """Tokenise utterances, each cut to `max_length` tokens."""
-    return encoder.tokens.contexts([[text] for text in texts], max_length=max_length)
