@@ -11,75 +11,14 @@ from conversations.guessing.names import is_role
 from conversations.guessing.naming import is_field
 from conversations.guessing.speech import NOTICE
 from conversations.values.moments import find_day, plain_time
-from conversations.vocabulary import word_list, word_set
+from conversations.vocabulary import patterns, word_set
 
-CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,:;]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
-DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
-# "2024-03-05T14:05:11.123456+01:00", as logs of programs write.
-ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d|\s(?:UTC|GMT|Z)\b)?"
-# "Tue 5 Mar 2024 14:05", "Tuesday, March 5, 2024 14:05"
-MONTH_AND_DAY = r"(?:\d{1,2}\s[^\W\d]{3,9}|[^\W\d]{3,9}\s\d{1,2})"
-WORDED = rf"(?:[^\W\d]{{2,10}}\.?,?\s)?{MONTH_AND_DAY},?\s\d{{4}},?\s(?:at\s)?{CLOCK}"
-# "[12.03.24, 14:05:11] ", "12/03/2024, 14:05 - ", "00:01:23 ", "(14:05) ", "( 1m 5s ) "
-SINCE = r"\(\s?(?:\d{1,4}\s?[hms]\s?){1,3}\)\s*"
-TIME = rf"(?:{ISO}|{WORDED}|{DATE}(?:,|T)?\s*(?:{CLOCK})?|{CLOCK})"
-STAMP = rf"{TIME}(?:[\])]?(?:\s+[-–]\s+|\s+|\s*(?=$))|\])"
-# A clock, also with a date: "10:15", "Mar 1, 2024, 10:15 AM", "3/1/2024 10:15"
-WEEKDAY = r"(?:(?:[Mm]on|[Tt]ue|[Ww]ed|[Tt]hu|[Ff]ri|[Ss]at|[Ss]un)[a-z]{0,6}|[^\W\d]{4,8}tag|[^\W\d]{3,5}di)\.?,?\s"
-MOMENT = rf"(?:(?:{DATE}|(?:{WEEKDAY})?{MONTH_AND_DAY},?\s\d{{4}}),?\s+(?:at\s)?)?{CLOCK}"
-PREFIX = re.compile(rf"^(?:{SINCE}|\W{{0,3}}{STAMP})")
-# A date, a bracket or seconds, which do not occur in speech.
-EXACT = re.compile(r"\d[./-]\d|[\])]|:\d\d:")
-NAME = r"([^\s|<>;:,.\[(-][^|<>;:\n\t]{0,40}?)"
-BEFORE = rf"^\W{{0,3}}{TIME}(?![\d:])[\])]?\s{{0,4}}[|;–-]?\s{{0,4}}"
-# "[10:05:01] <Anna> Hello", "10:05 | Anna | Hello", "10:05 Anna -> Hello", "10:05 - Anna - Hello", "10:05;Anna;Hello"
-AFTER_TIMES = tuple(
-    re.compile(BEFORE + rest)
-    for rest in (
-        r"<([^<>\n]{1,40})>\s+(\S.*)$",
-        rf"{NAME}\s*\|\s*(\S.*)$",
-        rf"{NAME}\s*[-=]?>\s+(\S.*)$",
-        rf"{NAME}\s+[-–—]\s+(\S.*)$",
-        rf"{NAME}\t+(\S.*)$",
-        rf"{NAME};\s*(\S.*)$",
-    )
-)
-# "Anna [10:05:01] Hello", "Anna (10:05) - Hello", "Anna, 2024-03-05 10:05: Hello", "Anna at 10:05: Hello"
-BEFORE_TIMES = tuple(
-    re.compile(rf"^{NAME}{rest}\s+(\S.*)$")
-    for rest in (rf"\s*[\[(]{TIME}[\])](?:\s[-–])?", rf",?\s(?:at\s|@\s?)?{TIME}\s?:")
-)
-# The rest of a clock of another form: "18.00 - Budi", "p. m.] Ana".
-CLOCK_REST = re.compile(r"(?:[ap]\.?\s?m\.?|\d{1,2}[.:]\d{2})(?:[\s\]),-]|$)", re.IGNORECASE)
+FORMS = patterns("texts")
+AFTER_TIMES, BEFORE_TIMES = patterns("after_times").values(), patterns("before_times").values()
 COVERED = 0.8
 Pair = tuple[str, str]
 Split = Callable[[str], Pair | None]
-# "[1] Kim: Hello", "Turn 1 - Kim: Hello", "#1 Kim: Hello", "[Channel 2] Kim: Hello"
-UNIT = r"(?:turn|line|utterance|utt|message|msg|channel|ch|track|segment|seg|row)"
-NUMBER = re.compile(
-    rf"^(?:[\[(]\s?(?:{UNIT}\b)?[\s#.:_-]{{0,3}}\d{{1,5}}\s?[\])]|{UNIT}[\s#._]{{0,3}}\d{{1,5}}|#\s?\d{{1,5}}|\d{{1,5}})"
-    r"\s?[.:|)–-]?\s+(?=\S)",
-    re.IGNORECASE,
-)
-VERBS = "|".join(word_list("texts", "verbs"))
-SAYING = re.compile(rf"^(\S.{{0,60}}?)\s(?:{VERBS})(\s?[\[(][^)\]]{{1,30}}[\])])?\s?([:：])(?=\s|$)", re.IGNORECASE)
 RELATIVE = word_set("texts", "relative")
-# Lines that transcribers put between turns: "[laughter]", "[END OF CALL]", "(pause)".
-IN_SQUARES = re.compile(r"\[[^\[\]\n]{1,60}\]")
-SOUND = re.compile(
-    r"[(*<]{1,2}(?:(?:long|short|brief|background) )?(?:pauses?|silence|laughs?|laughing|laughter|music|inaudible|noise"
-    r"|crosstalk|unintelligible|applause|sighs?|coughs?|typing|hold music|phone rings?|end of [a-z]+"
-    r"|call ended)[)*>]{1,2}",
-    re.IGNORECASE,
-)
-# "2024-03-01 10:05:01,123 - chat.app - INFO - Kim: Hello", "[2024-03-01 10:05:01] [INFO] Kim: Hello"
-LEVEL = re.compile(
-    rf"^(\W{{0,3}}{TIME}[\])]?)[\s|:–-]+(?:[\w.\[\]]{{1,40}}\s?[-:|]?\s)?"
-    r"[\[(]?(?:INFO|DEBUG|WARN|WARNING|ERROR|TRACE|NOTICE|CRITICAL|FATAL)[\])]?"
-    r"\s*(?:\[[\w.-]{1,40}\]|[|:-]\s[\w.<>]{1,40}(?::[\w.<>]{1,40}){1,2}\s)?\s*[-:|]{0,2}\s+(?=\S)"
-)
-# "Kim Lee :palm_tree: 10:05 AM"
-STATUS = re.compile(rf"^([^:]{{1,60}}?)(?:\s+:[\w+-]{{1,40}}:)+(\s+{MOMENT})$")
 NEARLY_ALL = 0.8
 # Number of first lines among which fields are sought.
 TOP = 40
@@ -92,11 +31,11 @@ def bare_lines(lines: list[str], split: Split) -> list[str]:
 
     :param split: Function that returns speaker and text of a line; None if it names nobody.
     """
-    logged = [LEVEL.sub(r"\1 ", line, count=1) for line in lines]
+    logged = [FORMS["level"].sub(r"\1 ", line, count=1) for line in lines]
     changed = sum(bare != line for bare, line in zip(logged, lines, strict=True))
     if changed >= NEARLY_ALL * sum(map(bool, lines)) and len({pair[0] for line in logged if (pair := split(line))}) > 1:
         lines = logged
-    for pattern, rest in ((NUMBER, ""), (SAYING, r"\1\2\3")):
+    for pattern, rest in ((FORMS["number"], ""), (FORMS["saying"], r"\1\2\3")):
         bare = [pattern.sub(rest, line, count=1) for line in lines]
         marked = {at for at, line in enumerate(lines) if bare[at] != line and split(bare[at])}
         if len(marked) < 2:
@@ -109,7 +48,7 @@ def bare_lines(lines: list[str], split: Split) -> list[str]:
 
 def bare_of_status(line: str) -> str:
     """Return a line without the signs of somebody's status between a name and a clock, as Slack shows them."""
-    return STATUS.sub(r"\1\2", line)
+    return FORMS["status"].sub(r"\1\2", line)
 
 
 def is_day(line: str) -> bool:
@@ -141,7 +80,9 @@ def is_remark(line: str, *, clocks: bool) -> bool:
 
     :param clocks: True if turns have times, as in chats: there "(pause)" is speech.
     """
-    return bool(IN_SQUARES.fullmatch(line) or NOTICE.fullmatch(line) or (not clocks and SOUND.fullmatch(line)))
+    return bool(
+        FORMS["in_squares"].fullmatch(line) or NOTICE.fullmatch(line) or (not clocks and FORMS["sound"].fullmatch(line))
+    )
 
 
 def fields_above(lines: Sequence[str], split: Split) -> int:
@@ -176,8 +117,8 @@ def _is_one_of(text: str, speakers: set[str]) -> bool:
 
 def stamp_form(line: str) -> str:
     """Return the form of the time before a line, "[1-1-1 1:1:1] "; "" without one, or if it may be speech."""
-    prefix = PREFIX.match(line)
-    return re.sub(r"\d+", "1", prefix[0]) if prefix and EXACT.search(prefix[0]) else ""
+    prefix = FORMS["prefix"].match(line)
+    return re.sub(r"\d+", "1", prefix[0]) if prefix and FORMS["exact"].search(prefix[0]) else ""
 
 
 def timed_lines(lines: Sequence[str], is_name: Callable[[str], bool]) -> list[Pair | None] | None:
@@ -185,7 +126,7 @@ def timed_lines(lines: Sequence[str], is_name: Callable[[str], bool]) -> list[Pa
 
     A line without a time goes on with the message above it.
     """
-    stamped = sum(bool(PREFIX.match(line) or re.match(BEFORE, line)) for line in lines)
+    stamped = sum(bool(FORMS["prefix"].match(line) or FORMS["before"].match(line)) for line in lines)
     filled = sum(map(bool, lines))
     least = [(pattern, max(COVERED * stamped, filled / 2)) for pattern in AFTER_TIMES]
     least += [(pattern, COVERED * filled) for pattern in BEFORE_TIMES]
@@ -200,5 +141,7 @@ def timed_lines(lines: Sequence[str], is_name: Callable[[str], bool]) -> list[Pa
 def _are_speakers(names: Sequence[str], is_name: Callable[[str], bool]) -> bool:
     """Return whether words are names of at least 2 speakers of whom somebody comes back, or roles."""
     different = set(names)
-    good = all(is_name(name) and re.search(r"[^\W_]", name) and not CLOCK_REST.match(name) for name in different)
+    good = all(
+        is_name(name) and re.search(r"[^\W_]", name) and not FORMS["clock_rest"].match(name) for name in different
+    )
     return good and len(different) > 1 and (len(different) < len(names) or all(map(is_role, different)))

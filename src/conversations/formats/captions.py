@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -17,39 +16,17 @@ from conversations.formats.plain_text import Script, is_name, split_speaker
 from conversations.guessing.names import is_role
 from conversations.guessing.naming import REMARK, REMARKS
 from conversations.values.times import seconds
+from conversations.vocabulary import patterns
 
-# All parts are bounded, so that a line of a megabyte is not searched again from each of its characters.
-# Programs that write a segment per line put its times in brackets.
-# YouTube parts the two times of a cue by a comma (SBV).
-SBV = r"\d{1,2}:\d\d:\d\d\.\d{3},\d{1,2}:\d\d:\d\d\.\d{3}\s*$"
-ARROW = re.compile(rf"^\s{{0,9}}(?:{SBV}|[^\s>\[]{{0,30}}\d[^\s>]{{0,30}}\s{{0,9}}--+>\s*\S)")
-AFTER_ARROW = re.compile(rf"^(?:{SBV}|.{{0,80}}?--+>\s*\S+\s*)")
-START = re.compile(r"[\d:.,]*\d(?=\s{0,9}--+>)|[\d:.]*\d(?=,\d{1,2}:\d\d:)")
-SETTING = re.compile(r"\w+:\S+")
-VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
-TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
+FORMS = patterns("captions")
 BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
 NOBODY = "unknown"
-# ">> ANNA: Hello" begins with a change of speaker; the speakers without a name behind it take turns.
-CHANGE = re.compile(r"\s*(?:>|&gt;){2,3}\s*")
 OTHERS = (NOBODY, f"{NOBODY} 2")
 NAMELESS = (
     "no cue names its speaker, as in <v Name> or `Name: text`; export the captions with speakers, which tools for "
     "speech call diarization"
 )
-# Some name the speaker in the line above the time: `1 "Anna Smith" (3422)` in Webex, `Speaker 1` elsewhere.
-SPEAKER = r"(?:speaker|spk)[ _-]?\w{1,3}"
-NAMED_CUE = re.compile(rf'^(?:\d{{1,9}} "([^"<>\n]{{1,90}})"(?: \(\d{{1,20}}\))?|({SPEAKER}))$', re.IGNORECASE)
-# "[Anna Smith]: hello" or "[SPEAKER_00] hello".
-BRACKETED = re.compile(rf"^\[([^\[\]:\n]{{1,60}})\]:\s*|^\[({SPEAKER})\]\s*", re.IGNORECASE)
-# If nearly every cue has a colon, any words with capitals before it are a name: "Fred, Acme Inc.: hello".
-ANY_NAME = re.compile(r"^([^:\n]{1,60}?):\s+(\S.*)$", re.DOTALL)
 NEARLY_ALL = 0.8
-# "[Anna] hello" or "(Anna) hello", and "Anna" above her words.
-LABEL = re.compile(r"[\[(]([^\[\]()<>:\n]{1,60})[\])]:?\s+(\S[\s\S]*)")
-NAME_ABOVE = re.compile(r"([^<>:\n]{1,60})\n(\S[\s\S]*)")
-# Sounds and music, in captions for people who do not hear them: "[DOOR CLOSES]", "(music)", "♪ la la ♪".
-SOUND = re.compile(r"[\[(（【][^\])）】]{1,80}[\])）】]|[♪♫][^\n]*|\*[^*\n]+\*")
 
 
 def read_captions(path: Path, encoding: Encoding) -> Script:
@@ -62,14 +39,14 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     counts = Counter[str]()
     cues, ids = _cues(path, encoding)
     cues = _with_names(cues, ids)
-    any_name = sum(bool(ANY_NAME.match(cue)) for _, cue in cues) > NEARLY_ALL * len(cues)
-    if any(CHANGE.match(cue) or any(map(split_speaker, CHANGE.split(cue)[1:])) for _, cue in cues):
-        cues = [(line, CHANGE.sub("\n>>", cue).strip()) for line, cue in cues]
+    any_name = sum(bool(FORMS["any_name"].match(cue)) for _, cue in cues) > NEARLY_ALL * len(cues)
+    if any(FORMS["change"].match(cue) or any(map(split_speaker, FORMS["change"].split(cue)[1:])) for _, cue in cues):
+        cues = [(line, FORMS["change"].sub("\n>>", cue).strip()) for line, cue in cues]
     for line, cue in cues:
         if is_damaged(cue) and not script.problem:
             script.problem, script.line = "the cue holds bytes that are not valid characters", line
         for name, text in _voices(cue, any_name=any_name):
-            if not name and SOUND.fullmatch(text):
+            if not name and FORMS["sound"].fullmatch(text):
                 script.unused += 1
                 continue
             counts[name] += 1
@@ -78,7 +55,7 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
             script.turns.append((name or before, [text]))
     if not script.turns:
         script.problem = script.problem or "there is no cue with text in it"
-    elif not (_are_speakers(counts) or any(VOICE.search(cue) for _, cue in cues)):
+    elif not (_are_speakers(counts) or any(FORMS["voice"].search(cue) for _, cue in cues)):
         script.problem = script.problem or NAMELESS
     return script
 
@@ -100,11 +77,11 @@ def _with_names(cues: list[tuple[int, str]], ids: dict[int, str]) -> list[tuple[
 
     :param ids: Line above the time of each cue, which may be a name, too.
     """
-    if len(ids) == len(cues) and not any(VOICE.search(cue) or split_speaker(cue) for _, cue in cues):
+    if len(ids) == len(cues) and not any(FORMS["voice"].search(cue) or split_speaker(cue) for _, cue in cues):
         names = list(ids.values())
         if all(map(is_name, names)) and not any(map(str.isdecimal, names)) and 1 < len(set(names)) < len(names):
             return [(at, f"<v {ids[at]}>{cue}") for at, cue in cues]
-    for form in (LABEL, NAME_ABOVE):
+    for form in (FORMS["label"], FORMS["name_above"]):
         matches = [form.match(cue) for _, cue in cues]
         names = [match[1] for match in matches if match and is_name(match[1])]
         if len(names) >= max(3, NEARLY_ALL * len(cues)) and 1 < len(set(names)) <= 2 * len(names) / 3:
@@ -126,18 +103,18 @@ def _cues(path: Path, encoding: Encoding) -> tuple[list[tuple[int, str]], dict[i
     with open_text(path, encoding) as text:
         for number, raw in enumerate(text, start=1):
             line = raw.strip().removeprefix("\ufeff")
-            if ARROW.match(line):
+            if FORMS["arrow"].match(line):
                 block = ""
-                start = START.search(line)
+                start = FORMS["start"].search(line)
                 starts.append(seconds(start[0], day_first=False) if start else None)
                 parts += above == "1"
                 if above and apart:
                     ids[number] = above
                 # The line above a time is the cue's number or name, if it follows a blank line.
-                first = [f"<v {named[1] or named[2]}>"] if (named := NAMED_CUE.match(above)) else []
+                first = [f"<v {named[1] or named[2]}>"] if (named := FORMS["named_cue"].match(above)) else []
                 # Some write the text on the line of the times, where WebVTT has settings such as "align:start".
-                rest = AFTER_ARROW.sub("", line)
-                cues.append((number, first if all(map(SETTING.fullmatch, rest.split())) else [*first, rest]))
+                rest = FORMS["after_arrow"].sub("", line)
+                cues.append((number, first if all(map(FORMS["setting"].fullmatch, rest.split())) else [*first, rest]))
             elif blank and line.startswith(BLOCKS):
                 block = line
                 parts += line.startswith("WEBVTT") and bool(cues)
@@ -171,17 +148,17 @@ def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
     """
     if (event := _as_json(cue)) is not None:
         return event
-    parts = VOICE.split(cue)
+    parts = FORMS["voice"].split(cue)
     if len(parts) > 1:
         pairs = [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
     else:
         pairs = []
         for line in cue.split("\n"):
             changes = line.startswith(">>") or (pairs and line.startswith(("-", "–")))
-            bare = TAG.sub("", line).strip().lstrip("-–>").strip()
-            name = BRACKETED.match(bare)
+            bare = FORMS["tag"].sub("", line).strip().lstrip("-–>").strip()
+            name = FORMS["bracketed"].match(bare)
             named = ((name[1] or name[2]).strip(), bare[name.end() :]) if name else split_speaker(bare)
-            match = ANY_NAME.match(bare) if any_name and not pairs and not named else None
+            match = FORMS["any_name"].match(bare) if any_name and not pairs and not named else None
             if match and is_name(match[1], max_words=12):
                 named = match[1].strip(), match[2]
             if named and (named[0].lower() in REMARKS or REMARK.fullmatch(named[0])):
@@ -190,7 +167,7 @@ def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
                 pairs.append(named or (">>" if changes else "", bare if changes else line))
             else:
                 pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {line}")
-    cleaned = [(html.unescape(name).strip(), " ".join(TAG.sub("", text).split())) for name, text in pairs]
+    cleaned = [(html.unescape(name).strip(), " ".join(FORMS["tag"].sub("", text).split())) for name, text in pairs]
     return [(name, html.unescape(text)) for name, text in cleaned if text]
 
 

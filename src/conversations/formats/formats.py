@@ -12,7 +12,6 @@ from conversations.by_recipe.expressions import Finder
 from conversations.by_recipe.recognising import recipe_of_lines
 from conversations.errors import CorpusError
 from conversations.formats.addresses import as_address, without_secrets
-from conversations.formats.captions import ARROW
 from conversations.formats.encodings import Encoding, open_bytes, open_text
 from conversations.formats.logs import has_named_values, has_vertical_rows
 from conversations.formats.plain_text import is_script
@@ -22,7 +21,7 @@ from conversations.formats.tables import DELIMITERS
 from conversations.guessing.names import NAMES, by_name, columns_in, known_names, plain
 from conversations.guessing.turns import holds_texts, inner_turns, is_turn, names_speaker
 from conversations.options import Options
-from conversations.vocabulary import word_set
+from conversations.vocabulary import patterns, word_set
 
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
@@ -109,7 +108,7 @@ def find_format(path: Path, encoding: Encoding) -> str:
         return "json"
     if first.startswith("WEBVTT"):
         return "vtt"
-    if any(ARROW.match(line) for line in head[:5]):
+    if any(patterns("captions")["arrow"].match(line) for line in head[:5]):
         return "srt"
     if has_vertical_rows(lines):
         return "rows"

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from conversations.formats.encodings import Encoding, open_text
 from conversations.formats.records import Record
 from conversations.guessing.names import by_name, columns_in, known_names
+from conversations.vocabulary import patterns
 
-VALUE = re.compile(r'(?<!\S)([^\W\d][\w.]{0,40})=("(?:[^"\\]|\\.)*"|[^\s"]*)(?!\S)')
-# What may stand before the first value: the time and the level.
-ABOVE = re.compile(r"^\W{0,2}(\d[\dT:., Z+-]{7,40}?)[\]\s]")
-# "*** 1. row ***" with more stars, "-[ RECORD 1 ]---"
-ROW = re.compile(r"\*{9,}\s\d+\.\srow\s\*{9,}|-\[\sRECORD\s\d+\s\][-+]*")
-BAR = re.compile(r"[:|]")
-FOOTER = re.compile(r"\(?\d+ rows?(?: in set.*|\))?")
+FORMS = patterns("logs")
 
 
 def has_named_values(lines: Sequence[str]) -> bool:
@@ -38,8 +32,8 @@ def read_named_values(path: Path, encoding: Encoding) -> Iterator[Record]:
 
 
 def _values(line: str) -> dict[str, str]:
-    values = {match[1]: _bare(match[2]) for match in VALUE.finditer(line)}
-    above = ABOVE.match(line) if values and not by_name("time", list(values)) else None
+    values = {match[1]: _bare(match[2]) for match in FORMS["value"].finditer(line)}
+    above = FORMS["above"].match(line) if values and not by_name("time", list(values)) else None
     return {"time": above[1].strip()} | values if above else values
 
 
@@ -54,7 +48,7 @@ def _bare(value: str) -> str:
 
 def has_vertical_rows(lines: Sequence[str]) -> bool:
     """Return whether the first line that is not blank is the one above a row."""
-    return any(ROW.fullmatch(line.strip()) for line in [line for line in lines if line.strip()][:1])
+    return any(FORMS["row"].fullmatch(line.strip()) for line in [line for line in lines if line.strip()][:1])
 
 
 def read_vertical(path: Path, encoding: Encoding) -> Iterator[Record]:
@@ -64,14 +58,14 @@ def read_vertical(path: Path, encoding: Encoding) -> Iterator[Record]:
     with open_text(path, encoding) as text:
         for number, raw in enumerate(text, start=1):
             bare = raw.rstrip("\r\n")
-            if ROW.fullmatch(bare.strip()):
+            if FORMS["row"].fullmatch(bare.strip()):
                 yield from [Record(line, cells)] if cells else []
                 line, cells = number, {}
                 continue
-            if bar is None and (match := BAR.search(bare)):
+            if bar is None and (match := FORMS["bar"].search(bare)):
                 bar = match.start()
-            if bar is not None and BAR.match(bare, bar):
+            if bar is not None and FORMS["bar"].match(bare, bar):
                 cells[bare[:bar].strip()] = bare[bar + 1 :].strip()
-            elif cells and bare.strip() and not FOOTER.fullmatch(bare.strip()):
+            elif cells and bare.strip() and not FORMS["footer"].fullmatch(bare.strip()):
                 cells[next(reversed(cells))] += "\n" + bare
     yield from [Record(line, cells)] if cells else []

@@ -3,59 +3,21 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
 from conversations.formats.records import Record, changed
+from conversations.vocabulary import patterns
 
-BLOCK = "p|div|li|ul|ol|tr|table|blockquote|pre|h[1-6]"
-INLINE = "span|b|i|u|s|em|strong|a|font|code|td|th|tbody|thead|small|sub|sup|at|attachment"
-# Only known tags, bounded in length: "<Media omitted>" and "a < b" are texts.
-CLOSED = re.compile(rf"<br\s{{0,9}}/?>|</(?:{BLOCK}|{INLINE})\s{{0,9}}>", re.IGNORECASE)
-BREAK = re.compile(rf"<br\s{{0,9}}/?>|</?(?:{BLOCK})(?:\s[^<>]{{0,2000}})?/?>", re.IGNORECASE)
-TAG = re.compile(rf"</?(?:{INLINE}|img|hr)(?:\s[^<>]{{0,2000}})?/?>", re.IGNORECASE)
-# '<turn speaker="Ann">Hello</turn>'
-VOICED = re.compile(
-    r"^\s*<(\w{1,20})\s(?:[^<>]{0,200}\s)?(?:speaker|role|name|from|author|who|sender|participant)="
-    r"""["']([^"'<>]{1,60})["'][^<>]{0,200}>(.*?)(?:</\1>)?\s*$"""
-)
-# Between two cells of a table.
-CELLS = re.compile(r"</t[dh]>\s*(?=<t[dh])", re.IGNORECASE)
-ENTITY = re.compile(r"&(?:amp|lt|gt|quot|nbsp|#39|#x27);")
-LINES = re.compile(r"[ \t]*\n\s*")
+FORMS = patterns("markup")
 # Exports nest texts a few levels deep; a value of thousands of levels must not break the reader.
 DEPTH = 20
-# "Agent: Hello\\nCustomer: Hi" in a cell: programs write a line break as two characters.
-ESCAPED = re.compile(r"\\n\W{0,3}\w[^\\:\n]{0,40}:")
-ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n")
-# "On Tue, Mar 5, 2024 at 10:00 Ana Lee <ana@shop.example> wrote:", also over two lines.
-WROTE = "wrote|schrieb|écrit|escribió|scritto|schreef|escreveu|skrev|napisała?"
-INTRODUCTION = re.compile(
-    rf"^[ \t>]*(?:On|Am|Le|El|Il|Op|Em|Den|På|Dnia|W dniu)\b(?=[^\n]*\d)[^\n]{{5,200}}?(?:\n[^\n]{{0,100}}?)?"
-    rf"\b(?:{WROTE})\b[^\n]{{0,80}}:[ \t]*$",
-    re.MULTILINE,
-)
-# What Outlook puts above: a rule with words, or the head of the quoted mail, each in the language of its user.
-RULE = re.compile(
-    r"^[ \t]*-{3,}[ \t]*(?:Original Message|Original-Nachricht|Ursprüngliche Nachricht|Message d['’]origine|"
-    r"Mensaje original|Messaggio originale|Oorspronkelijk bericht|Mensagem original)[ \t]*-{3,}[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-HEAD = re.compile(
-    r"^(?:_{5,}\s*\n)?\**(?:From|Von|De|Da|Van)\s?:\**[^\n]{1,200}\n"
-    r"\**(?:Sent|Date|Gesendet|Datum|Envoyé|Enviado(?: el)?|Inviato|Verzonden|Enviada em)\s?:\**[^\n]{1,100}\n"
-    r"\**(?:To|An|À|Para|A|Aan)\s?:\**[^\n]{1,500}\n"
-    r"(?:\**(?:Cc|Kopie|Copia)\s?:\**[^\n]{1,500}\n)?"
-    r"\**(?:Subject|Betreff|Objet|Asunto|Oggetto|Onderwerp|Assunto)\s?:",
-    re.MULTILINE,
-)
 
 
 def is_html(text: str) -> bool:
     """Return whether a text has a closing tag or a line break of HTML."""
-    return bool(CLOSED.search(text))
+    return bool(FORMS["closed"].search(text))
 
 
 def are_html(texts: Sequence[str]) -> bool:
@@ -69,8 +31,8 @@ def are_html(texts: Sequence[str]) -> bool:
 
 def without_html(text: str) -> str:
     """Return the visible text of HTML: without tags, each block on its own lines."""
-    text = TAG.sub("", BREAK.sub("\n", text))
-    return LINES.sub("\n", html.unescape(text).replace("\xa0", " ")).strip()
+    text = FORMS["tag"].sub("", FORMS["break"].sub("\n", text))
+    return FORMS["lines"].sub("\n", html.unescape(text).replace("\xa0", " ")).strip()
 
 
 def plain_lines(lines: list[str]) -> list[str]:
@@ -78,11 +40,15 @@ def plain_lines(lines: list[str]) -> list[str]:
 
     Each line stays one, so that its number is known.
     """
-    voiced = [VOICED.match(line) for line in lines]
+    voiced = [FORMS["voiced"].match(line) for line in lines]
     if sum(map(bool, voiced)) > 1:
         lines = [f"{match[2]}: {match[3]}" if match else line for match, line in zip(voiced, lines, strict=True)]
         return [html.unescape(line) for line in lines]
-    return [without_html(CELLS.sub("\t", line)).replace("\n", " ") for line in lines] if are_html(lines) else lines
+    return (
+        [without_html(FORMS["cells"].sub("\t", line)).replace("\n", " ") for line in lines]
+        if are_html(lines)
+        else lines
+    )
 
 
 def is_twice_encoded(value: Any, *, depth: int = DEPTH) -> bool | None:
@@ -134,7 +100,9 @@ def repaired(records: Iterator[Record], *, first: int) -> tuple[list[Record], It
 
         def with_breaks(values: dict[str, Any]) -> dict[str, Any]:
             texts = ((name, values.get(name)) for name in columns)
-            return values | {name: ESCAPED_BREAK.sub("\n", text) for name, text in texts if isinstance(text, str)}
+            return values | {
+                name: FORMS["escaped_break"].sub("\n", text) for name, text in texts if isinstance(text, str)
+            }
 
         sample, records = list(changed(sample, with_breaks)), changed(records, with_breaks)
         notes += ("line breaks were written as \\n in " + ", ".join(map(repr, columns)),)
@@ -148,7 +116,7 @@ def _escaped_columns(sample: Sequence[dict[str, object]]) -> tuple[str, ...]:
     return tuple(
         name
         for name, cells in texts.items()
-        if 2 * sum(bool(ESCAPED.search(text)) for text in cells) > len(cells)
+        if 2 * sum(bool(FORMS["escaped"].search(text)) for text in cells) > len(cells)
         and not any("\n" in t for t in cells)
         and not any(text.lstrip()[:1] in ("[", "{") and text.rstrip()[-1:] in ("]", "}") for text in cells)
     )
@@ -161,8 +129,8 @@ def without_quoted(text: str, *, marked: bool = True) -> str:
     """
     if "\n" not in text:
         return text
-    ends = [match.start() for pattern in (RULE, HEAD) if (match := pattern.search(text))]
-    for match in INTRODUCTION.finditer(text):
+    ends = [match.start() for pattern in (FORMS["rule"], FORMS["head"]) if (match := pattern.search(text))]
+    for match in FORMS["introduction"].finditer(text):
         below = text[match.end() :].split("\n")
         if any(map(str.strip, below)) and (not marked or all(line.lstrip()[:1] in ("", ">") for line in below)):
             ends.append(match.start())

@@ -10,20 +10,11 @@ from dataclasses import dataclass, field, replace
 from conversations.formats.around_turns import Split, fields_above
 from conversations.guessing.names import DIALOGUE_WORDS, plain
 from conversations.guessing.naming import is_field
+from conversations.vocabulary import patterns
 
 # Words for a whole dialogue in titles.
 WHOLES = {*DIALOGUE_WORDS, "transcript", "interview"}
-# "-----", "* * *", "═══"
-SEPARATOR = re.compile(r"^\s*([-=*_+#•—–─━═])(?:\s?\1){2,}\s*$")
-# "Chat ID: 8f3a-22"
-BEHIND_COLON = re.compile(r"^\W{0,3}([^\W\d][\w ]{0,30}?)\s?[:：#]\s?(?=\S*\d)[\w.@/+-]{1,50}\W{0,3}$")
-# '<conversation id="2">', '</conversation>'
-TAG = re.compile(r"^\s*</?([a-z]{2,14})(?:\s[^<>]{0,80})?>\s*$", re.IGNORECASE)
-IN_QUOTES = re.compile(r"""["']([^"']{1,60})["']""")
-HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
-# "=== Call 4712 ===": a line between dialogues that names one.
-TITLED = re.compile(r"^\s*([-=*_#])\1{1,80}\s*(\S.{0,80}?)\s*\1{2,80}\s*$")
-IN_BRACKETS = re.compile(r"^\[([^\[\]:]{1,60})\]$")
+FORMS = patterns("parts")
 
 
 def is_title(line: str) -> bool:
@@ -35,9 +26,9 @@ def is_title(line: str) -> bool:
     numbers = {"id", "no", "nr", "number", "key", "ref"}
     if len(words) < 2 or words[0] not in WHOLES:
         return False
-    if IN_BRACKETS.match(line.strip()) and words[1].isdecimal():
+    if FORMS["in_brackets"].match(line.strip()) and words[1].isdecimal():
         return True
-    named = BEHIND_COLON.match(line)
+    named = FORMS["behind_colon"].match(line)
     if named and set(plain(named[1]).split("_")[1:]) & numbers:
         words = [*plain(named[1]).split("_"), "1"]
     return len(words) <= 4 and words[-1].isdecimal() and numbers | WHOLES >= set(words[1:-1])
@@ -45,14 +36,14 @@ def is_title(line: str) -> bool:
 
 def heading_of(line: str) -> str | None:
     """Return the name of the dialogue that a line begins, "" for a line of dashes; None for other lines."""
-    if SEPARATOR.match(line):
+    if FORMS["separator"].match(line):
         return ""
-    if heading := HEADING.match(line):
+    if heading := FORMS["heading"].match(line):
         return heading[1].strip()
-    if (tag := TAG.match(line)) and tag[1].lower() in DIALOGUE_WORDS:
-        name = IN_QUOTES.search(line)
+    if (tag := FORMS["tag"].match(line)) and tag[1].lower() in DIALOGUE_WORDS:
+        name = FORMS["in_quotes"].search(line)
         return name[1] if name else ""
-    titled = TITLED.match(line)
+    titled = FORMS["titled"].match(line)
     # "--- 5 March 2024 ---" and "--- Log opened ---" stand inside dialogues.
     named = titled and set(plain(titled[2]).split("_")) & WHOLES and re.search(r"\d", titled[2])
     return titled[2] if titled and named else None
@@ -63,7 +54,7 @@ def heading_speakers(lines: Sequence[str], is_name: Callable[[str], bool]) -> se
 
     Headings above most lines with a colon are parts of a document: "Transcript", "Summary".
     """
-    counts = Counter(heading[1].strip() for line in lines if (heading := HEADING.match(line)))
+    counts = Counter(heading[1].strip() for line in lines if (heading := FORMS["heading"].match(line)))
     names = {name for name, times in counts.items() if times > 1 and is_name(name) and not re.search(r"[?!.:]$", name)}
     colons = sum(bool(re.match(r"[^\s#][^:]{0,40}:\s", line)) for line in lines)
     return names if len(names) > 1 and colons < sum(counts[name] for name in names) else set()
@@ -90,7 +81,9 @@ def parted(lines: Sequence[str], split: Split, is_name: Callable[[str], bool]) -
     Blank lines separate no dialogues: exports put them between turns.
     """
     speakers = heading_speakers(lines, is_name)
-    lines = [f"{it[1]}:\n" if (it := HEADING.match(line)) and it[1].strip() in speakers else line for line in lines]
+    lines = [
+        f"{it[1]}:\n" if (it := FORMS["heading"].match(line)) and it[1].strip() in speakers else line for line in lines
+    ]
     # The first one stands above all turns: "Call 17" may be said.
     first = next((at for at, line in enumerate(lines) if is_title(line) or split(line.strip())), 0)
     titles = {line for line in lines[first:] if is_title(line)} if lines and is_title(lines[first]) else set()

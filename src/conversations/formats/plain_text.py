@@ -11,14 +11,6 @@ from pathlib import Path
 
 from conversations.dialogue import Turn
 from conversations.formats.around_turns import (
-    CLOCK,
-    CLOCK_REST,
-    DATE,
-    EXACT,
-    MOMENT,
-    PREFIX,
-    TIME,
-    WEEKDAY,
     Pair,
     bare_lines,
     bare_of_status,
@@ -30,47 +22,22 @@ from conversations.formats.around_turns import (
 )
 from conversations.formats.encodings import Encoding, is_damaged, open_text
 from conversations.formats.markup import is_html, plain_lines, without_html
-from conversations.formats.partings import IN_BRACKETS, parted
+from conversations.formats.partings import parted
 from conversations.guessing.names import is_role
 from conversations.guessing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from conversations.guessing.plausibility import doubt_of_script
 from conversations.values.cells import without_placeholders
 from conversations.values.times import ClockReading, has_date, order
+from conversations.vocabulary import patterns
 
-# "Anna Smith  0:03", and her text on the lines below.
-HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+(?:{WEEKDAY})?{MOMENT}(?:\s?(?:[-–—]|-+>|to)\s?{CLOCK})?[\])]?$")
-# "[00:00:03] - Anna Smith", "[Yesterday 10:15 AM] Anna Smith", and her text on the lines below.
-CLOCK_FIRST = re.compile(rf"^[\[(](?:[^\W\d]{{2,12}},?\s)?(?:{DATE},?\s+)?{CLOCK}[\])]\s*[-–|]?\s*([^\W\d_].{{0,60}})$")
-BARE_CLOCK_FIRST = re.compile(rf"^{CLOCK}\s+([^\W\d_].{{0,40}})$")
-# Numbers of lines, in transcripts of linguists.
-NUMBERED = re.compile(r"^(\d{1,5})[.:)]?(?:\s+|$)")
-ONLY_CLOCK = re.compile(rf"^[\[(]?{MOMENT}(?:\s*[-–]\s*{CLOCK})?[\])]?$")
-# A clock in brackets before a text, "Anna: [00:03] Hello", or after it, as f4 writes "#00:00:05-1#".
-CLOCK_BEFORE = re.compile(rf"^[\[(]?{CLOCK}[\])]?\s+(?=\S)")
-CLOCK_BEHIND = re.compile(rf"\s{{0,9}}(?:[\[(]{CLOCK}[\])]|#{CLOCK}(?:-\d+)?#)$")
-# After a date any text up to the first colon with a blank is a name.
-DATED = re.compile(r"^([^:：\n]{1,60}?)\s*[:：](?:\s+|$)(.*)$", re.DOTALL)
-ADDRESSED = re.compile(r"^From\s+(.{1,60}?)\s+to\s+\S.*$", re.IGNORECASE)
-BRACKET = r"\s*[\[(](?:[^)\]]*\d:\d[^)\]]*)[\])]"
-NAMED = re.compile(rf"^([^:\n]{{1,60}}?)(?:{BRACKET})?\s*[:：](\s*)(.*)$", re.DOTALL)
-# "Anna (00:12): Hello"
-CLOCKED = re.compile(rf"^[^:\n]{{1,60}}?{BRACKET}\s*[:：]")
-# A messenger's own notice, "12/03/2024, 14:05 - Anna left", has a date and no speaker.
-NOTICE = re.compile(rf"^\W{{0,3}}{DATE},?\s+{CLOCK}(?:\]|\s+[-–]\s)")
-# Lines that programs write below a transcript, and around its pages and calls: "Page 2 of 7", "*** Call ended ***".
-FOOTER = r"Transcribed by https?://|Meeting ended after \d|This editable transcript was computer generated"
-PAGE = r"(?:Page|Seite|P[áa]g(?:ina|\.)?|Strona|Sid[ea])\s\d+\s?(?:of|von|sur|d[ei]|van|z|a[vf]|/)\s?\d+$"
-FRAMED = r"([-=*_])\1{2,}\s.{1,80}\s\1{3,}$"
-NO_SPEECH = re.compile(rf"{NOTICE.pattern}|^(?:{FOOTER}|{PAGE}|{FRAMED})")
-DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-STAMPED = re.compile(TIME)
+FORMS = patterns("texts")
 # Largest number by which clocks fall where two people speak at once.
 OVERLAP = 10
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
     """Return speaker and text of a line `Name: text`; None if the words before the colon are no name."""
-    match = NAMED.match(line)
+    match = FORMS["named"].match(line)
     if not match:
         return None
     name, space, text = _bare(match[1].lstrip("-–•> ")), match[2], match[3]
@@ -91,13 +58,13 @@ def split_speaker(line: str) -> tuple[str, str] | None:
 
 def _bare(name: str) -> str:
     """Return a name without signs of direction, bold type, brackets around it, or a messenger's mark of strangers."""
-    name = DIRECTIONS.sub("", name).strip().strip("*").strip().removeprefix("~").strip()
+    name = FORMS["directions"].sub("", name).strip().strip("*").strip().removeprefix("~").strip()
     return name[1:-1].strip() if name[:1] == "[" and name[-1:] == "]" and "[" not in name[1:] else name
 
 
 def _is_no_name(name: str) -> bool:
     """Return whether the words before a colon are a rest of a clock time, such as "18.00 - Budi" and "p. m.] Ana"."""
-    rest = CLOCK_REST.match(name) or name.lower() in ("http", "https")
+    rest = FORMS["clock_rest"].match(name) or name.lower() in ("http", "https")
     return bool(rest) or name.count("]") > name.count("[") or name.count(")") > name.count("(")
 
 
@@ -114,17 +81,17 @@ def is_name(name: str, max_words: int = 5) -> bool:
 
 def split_dated(line: str) -> tuple[str, str] | None:
     """Return speaker and text of a line with a date or clock time before or after the name; None for other lines."""
-    prefix = PREFIX.match(line)
+    prefix = FORMS["prefix"].match(line)
     if not prefix:
-        return split_speaker(line) if CLOCKED.match(line) else None
-    named = DATED.match(line[prefix.end() :])
+        return split_speaker(line) if FORMS["clocked"].match(line) else None
+    named = FORMS["dated"].match(line[prefix.end() :])
     if not named:
         return split_speaker(line[prefix.end() :])
     name = _bare(named[1])
-    addressed = ADDRESSED.match(name)
+    addressed = FORMS["addressed"].match(name)
     name = addressed[1] if addressed else name
     # Words without capitals are a messenger's notice, `Anna changed the group name to: Fun`, or "10:30 is fine: ok".
-    known = addressed or is_name(name, 12) or (EXACT.search(prefix[0]) and len(name.split()) <= 3)
+    known = addressed or is_name(name, 12) or (FORMS["exact"].search(prefix[0]) and len(name.split()) <= 3)
     if not name or not known or re.search(r"[?!;\"“”„<>{}=\t]|//", name) or _is_no_name(name):
         return None
     return name, named[2].strip()
@@ -136,7 +103,7 @@ def _split(line: str) -> Pair | None:
 
 def without_time(line: str) -> str:
     """Return a line without the date or clock time at its start."""
-    return line[prefix.end() :] if (prefix := PREFIX.match(line)) else line
+    return line[prefix.end() :] if (prefix := FORMS["prefix"].match(line)) else line
 
 
 def is_script(text: str) -> bool:
@@ -215,19 +182,19 @@ class Script:
             if pair:
                 self.turns.append((pair[0], [pair[1]]))
                 around = (lines[index] for index in (at + 1, at - 1) if 0 <= index < len(lines))
-                clock = next((line for line in around if not pair[1] and ONLY_CLOCK.match(line)), "")
+                clock = next((line for line in around if not pair[1] and FORMS["only_clock"].match(line)), "")
                 self.times.append(f"{day} {time_in(line, pair[1]) or time_in(clock, '')}".strip())
                 continue
             day = line if at in days else day
-            notice = bool(NO_SPEECH.match(line)) or stamp_form(line) in usual
+            notice = bool(FORMS["no_speech"].match(line)) or stamp_form(line) in usual
             # What stands alone below a name is said.
             begun = not self.turns or any(self.turns[-1][1])
             notice = notice or at in days or (begun and is_remark(line, clocks=clocks))
-            if self.turns and not notice and (clocks or not ONLY_CLOCK.match(line)):
+            if self.turns and not notice and (clocks or not FORMS["only_clock"].match(line)):
                 self.turns[-1][1].append(line)
             elif line:
                 self.unused += 1
-                self.others += not (notice or ONLY_CLOCK.match(line))
+                self.others += not (notice or FORMS["only_clock"].match(line))
 
     def sort(self, reading: ClockReading) -> None:
         """Put the turns into the order of their times, if all are known."""
@@ -243,7 +210,7 @@ class Script:
     def timed(self) -> list[tuple[Turn, str]]:
         """Return the turns that are not blank, each with its time; "" without one."""
         pairs = [(name, without_placeholders("\n".join(lines))) for name, lines in self.turns]
-        for clock in (CLOCK_BEFORE, CLOCK_BEHIND):
+        for clock in (FORMS["clock_before"], FORMS["clock_behind"]):
             if sum(bool(clock.search(text)) for _, text in pairs) > 0.8 * len(pairs):
                 pairs = [(name, clock.sub("", text)) for name, text in pairs]
         times = self.times if len(self.times) == len(pairs) else [""] * len(pairs)
@@ -262,16 +229,16 @@ def _is_better(timed: list[Pair | None], dated: list[Pair | None], others: int) 
 
 def _without_numbers(lines: list[str]) -> list[str]:
     """Return the lines without their numbers, if nearly all are numbered."""
-    matches = [NUMBERED.match(line) for line in lines if line]
+    matches = [FORMS["numbered"].match(line) for line in lines if line]
     numbers = [int(match[1]) for match in matches if match]
     if len(numbers) < max(3, 0.9 * len(matches)) or any(after <= before for before, after in pairwise(numbers)):
         return lines
-    return [NUMBERED.sub("", line) for line in lines]
+    return [FORMS["numbered"].sub("", line) for line in lines]
 
 
 def _after_clock(line: str) -> str:
     """Return the words after a clock, in a line without more; "" for a clock alone, such as "10:15 AM"."""
-    match = None if ONLY_CLOCK.match(line) else BARE_CLOCK_FIRST.match(line)
+    match = None if FORMS["only_clock"].match(line) else FORMS["bare_clock_first"].match(line)
     return match[1] if match else ""
 
 
@@ -281,22 +248,24 @@ def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
     Without a blank line above it, a line over a clock time is just as likely the end of a turn.
     """
     headings = {}
-    over_clocks = [line for line, below in pairwise(lines) if line and ONLY_CLOCK.match(below)]
-    under_clocks = [line for above, line in pairwise(lines) if line and ONLY_CLOCK.match(above)]
+    over_clocks = [line for line, below in pairwise(lines) if line and FORMS["only_clock"].match(below)]
+    under_clocks = [line for above, line in pairwise(lines) if line and FORMS["only_clock"].match(above)]
     after_clocks = [name for line in lines if (name := _after_clock(line))]
     sure, sure_under, sure_after = (
         len(set(names)) < len(names) > 2 and all(map(is_name, names))
         for names in (over_clocks, under_clocks, after_clocks)
     )
     for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
-        headed = HEADED.match(line) if len(line) <= 100 and not ONLY_CLOCK.match(line) else None
-        stacked = (not above or sure) and len(line) <= 60 and ONLY_CLOCK.match(below)
-        stacked = stacked or (sure_under and not sure and ONLY_CLOCK.match(above))
-        first = CLOCK_FIRST.match(line) if below and not CLOCK_FIRST.match(below) else None
+        headed = FORMS["headed"].match(line) if len(line) <= 100 and not FORMS["only_clock"].match(line) else None
+        stacked = (not above or sure) and len(line) <= 60 and FORMS["only_clock"].match(below)
+        stacked = stacked or (sure_under and not sure and FORMS["only_clock"].match(above))
+        first = FORMS["clock_first"].match(line) if below and not FORMS["clock_first"].match(below) else None
         first = first or (
-            BARE_CLOCK_FIRST.match(line) if _after_clock(line) and below and (not above or sure_after) else None
+            FORMS["bare_clock_first"].match(line)
+            if _after_clock(line) and below and (not above or sure_after)
+            else None
         )
-        first = first or (IN_BRACKETS.match(line) if ONLY_CLOCK.match(above) else None)
+        first = first or (patterns("parts")["in_brackets"].match(line) if FORMS["only_clock"].match(above) else None)
         name = headed[1].strip() if headed else first[1].strip() if first else line if stacked else ""
         if name and not re.search(r"[:：?!;\"<>{}=]|//", name) and name[-1] not in ".," and is_name(name):
             headings[at] = (name, "")
@@ -326,7 +295,7 @@ def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
 def time_in(line: str, text: str) -> str:
     """Return the time in a line before its text, or in the line of a name; "" without one."""
     head = line[: -len(text)] if text and line.endswith(text) else line
-    return match[0].strip().rstrip(",") if (match := STAMPED.search(head)) else ""
+    return match[0].strip().rstrip(",") if (match := FORMS["stamped"].search(head)) else ""
 
 
 def turn_order(times: Sequence[str], speakers: Sequence[str], reading: ClockReading) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from conversations.formats.markup import ENTITY, are_html, is_html
+from conversations.formats.markup import are_html, is_html
 from conversations.formats.plain_text import is_script
 from conversations.guessing import evidence
 from conversations.guessing.evidence import Values
@@ -39,6 +39,7 @@ from conversations.guessing.turns import (
 from conversations.guessing.voices import speaker_column, speaker_key
 from conversations.options import NamedColumns, Options
 from conversations.values.cells import as_labels, as_name, as_turn_list, cell_text
+from conversations.vocabulary import patterns
 
 # Value of `Columns.opening` for the record itself: an e-mail has a text of its own and a list of replies.
 ITSELF = ""
@@ -389,5 +390,5 @@ def _markup(sample: Values, text: str) -> tuple[bool, tuple[str, ...]]:
     texts = [cell_text(values.get(text)) for values in sample]
     if are_html(texts):
         return True, ("its texts are HTML: tags are taken out, line breaks and signs such as &amp; put in their place",)
-    marked = any(is_html(value) or ENTITY.search(value) for value in texts)
+    marked = any(is_html(value) or patterns("markup")["entity"].search(value) for value in texts)
     return False, ("some texts have HTML in them, such as <b> or &amp;; they are left as they are",) if marked else ()

@@ -5,6 +5,7 @@ A list may be parted, by language for example; its parts count as one list.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -43,3 +44,16 @@ def by_word(subject: str, *keys: str) -> dict[str, str]:
     for key in keys:
         value = value[key]
     return {word: name for name, part in value.items() for word in part}
+
+
+@cache
+def patterns(part: str) -> dict[str, re.Pattern[str]]:
+    """Return the regular expressions of a part of `patterns.yaml` by their names."""
+    own = word_lists("patterns")[part]
+    known = word_lists("patterns")["texts"] | own
+
+    def whole(value: str | list[str]) -> str:
+        text = value if isinstance(value, str) else f"(?:{'|'.join(value)})"
+        return re.sub(r"\{([a-z_]+)\}", lambda match: whole(known[match[1]]), text)
+
+    return {name: re.compile(whole(value)) for name, value in own.items()}
