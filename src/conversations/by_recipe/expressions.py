@@ -168,26 +168,16 @@ def _of_type(value: Any, types: type | UnionType) -> Any:
     return value
 
 
-def _filter(node: dict[str, Any]) -> Find:
-    left, right, condition = map(_function, node["children"])
-
-    def find(value: Any) -> Any:
-        items = left(value)
-        if not isinstance(items, list):
-            return None
-        kept = (right(item) for item in items if not is_false(condition(item)))
-        return [item for item in kept if item is not None]
-
-    return find
-
-
 def _projection(node: dict[str, Any]) -> Find:
-    left, right = map(_function, node["children"])
+    """Return a projection; a filter has a condition, too."""
+    left, right, *conditions = map(_function, node["children"])
 
     def find(value: Any) -> Any:
         items = left(value)
         if not isinstance(items, list):
             return None
+        for condition in conditions:
+            items = [item for item in items if not is_false(condition(item))]
         return [item for item in map(right, items) if item is not None]
 
     return find
@@ -228,7 +218,7 @@ BUILDERS: dict[str, Callable[[dict[str, Any]], Find | None]] = {
     "not_expression": _not,
     "comparator": _comparator,
     "function_expression": _call,
-    "filter_projection": _filter,
+    "filter_projection": _projection,
     "projection": _projection,
     "flatten": _flatten,
     "multi_select_list": _list,
