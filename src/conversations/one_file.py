@@ -12,22 +12,16 @@ from conversations.assembling import from_records, from_scripts
 from conversations.by_recipe.draft import drafted, further_columns
 from conversations.by_recipe.expressions import PATH, Finder, of_column
 from conversations.by_recipe.meanings import fields_around
-from conversations.by_recipe.other_forms import OtherForms
+from conversations.by_recipe.other_forms import without_others
 from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, is_whole
 from conversations.by_recipe.recognising import (
     NOWHERE,
     Recognised,
+    completed,
     recipe_of_json,
     recipe_of_lines,
-    with_answer,
-    with_date,
-    with_finer_id,
-    with_id,
-    with_order,
-    with_versions,
-    with_voices,
 )
 from conversations.errors import CorpusError
 from conversations.formats.captions import read_captions
@@ -59,13 +53,13 @@ from conversations.formats.tables import (
     read_table,
 )
 from conversations.formats.wrappers import unwrapped, without_wrappers
-from conversations.guessing.columns import FINER, NO_ORDER, ONE_DIALOGUE, Columns, find_columns
+from conversations.guessing.columns import NO_ORDER, ONE_DIALOGUE, Columns, find_columns
 from conversations.guessing.evidence import headings
 from conversations.guessing.plausibility import require_one_meaning
 from conversations.guessing.reshaping import BESIDE_LISTS, STEPS, WITHOUT_RECIPE, Reshaping
 from conversations.kept import KeptReading, fitting
 from conversations.options import Options
-from conversations.result import AMBIGUOUS, ImportResult
+from conversations.result import AMBIGUOUS, Description, ImportResult
 from conversations.rows import Groups, group_rows
 from conversations.selection import Selection
 
@@ -83,28 +77,6 @@ ROWS = {"rows": read_vertical, "log": read_named_values}
 STEP = 100
 # Kind of the rows and turns that the user does not choose, among those left out.
 DROPPED = "dropped"
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """Format, encoding and columns of a file, as they were guessed or given.
-
-    :param format: Key of `FORMATS`, "workbook" or "database".
-    :param encoding: Encoding as shown to people; "" for Parquet.
-    :param delimiter: Name of the delimiter; "" for other formats.
-    :param columns: Meanings of the columns; None for text and captions.
-    :param unused: Paths of fields of which nothing is kept.
-    :param notes: Sentences for the summary.
-    :param recipe: Name of the recipe; "" if the columns were guessed.
-    """
-
-    format: str
-    encoding: str = ""
-    delimiter: str = ""
-    columns: Columns | None = None
-    unused: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    recipe: str = ""
 
 
 @dataclass
@@ -138,11 +110,10 @@ class FileReader:
     first: list[dict[str, Any]] = field(default_factory=list)
     draft: dict[str, Any] = field(default_factory=dict)
     kept_as: KeptReading | None = None
-    description: Description = field(init=False)
+    description: Description = field(default_factory=Description)
 
     def __post_init__(self) -> None:
         self.selection = Selection(self.options)
-        self.description = Description("")
 
     def read(self) -> None:
         """Read the file, and describe how.
@@ -186,8 +157,8 @@ class FileReader:
         if under is NOWHERE and not options.turns:
             outlined = without_wrappers(outlined)
             under = self.recognised.of_json(outlined) if self._looks_for_recipe() else NOWHERE
-        if under is NOWHERE and not options.turns and rows_of_columns(outlined):
-            return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
+            if under is NOWHERE and rows_of_columns(outlined):
+                return self._read_records(read_json_table(path, encoding), Description(form, str(encoding)))
         under = find_list(outlined, options) if under is NOWHERE else under
         description = Description(form, str(encoding), unused=fields_around(outlined, under))
         return self._read_records(self._unwrapped(read_json_records(path, encoding, under)), description)
@@ -196,18 +167,18 @@ class FileReader:
         """Return the keys that lead to the records in a JSON file by the recipe that is named or fits."""
         if not self.options.turns and are_spans(outlined[0] if outlined and isinstance(outlined, list) else outlined):
             return () if isinstance(outlined, list) else None
-        if self.options.recipe not in (None, NO_RECIPE):
-            recognised = recipe_of_json(outlined, [load_recipe(self.options.recipe or "")])
+        if recipe := self._named_recipe():
+            recognised = recipe_of_json(outlined, [recipe])
             return recognised[1] if recognised else NOWHERE
         return self.recognised.of_json(outlined) if self._looks_for_recipe() else NOWHERE
 
     def _unwrapped(self, records: Iterator[Record]) -> Iterator[Record]:
         """Return the records without wrappers, unless a recipe or the named turns need them as they are."""
         first = list(islice(records, SHOWN))
-        known = self.options.recipe not in (None, NO_RECIPE) or self._finds_turns(first)
+        known: object = self._named_recipe() or self._finds_turns(first)
         known = known or any(are_spans(record.values) for record in first)
         if self._looks_for_recipe() and not known:
-            known = self.recognised.of_records([r.values for r in first if not r.problem]) is not None
+            known = self.recognised.of_records([r.values for r in first if not r.problem])
         records = chain(first, records)
         return records if known else unwrapped(records)
 
@@ -241,11 +212,14 @@ class FileReader:
         """Return whether a recipe may be chosen: the user names none, nor the turns, which would be another reading."""
         return self.options.recipe is None and self.options.turns is None
 
+    def _named_recipe(self) -> Recipe | None:
+        """Return the recipe that the user names."""
+        name = self.options.recipe
+        return None if name in (None, NO_RECIPE) else load_recipe(name)
+
     def _text_recipe(self, encoding: Encoding) -> Recipe | None:
-        if self.options.recipe:
-            return None if self.options.recipe == NO_RECIPE else load_recipe(self.options.recipe)
-        if self.options.named:
-            return None
+        if self.options.recipe or self.options.named:
+            return self._named_recipe()
         with open_text(self.path, encoding) as text:
             return recipe_of_lines("".join(islice(text, HEAD_LINES)))
 
@@ -318,10 +292,10 @@ class FileReader:
         # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
         elif recipe.id and not recipe.turns and not any(map(recipe.id, reshaping.sample)):
             notes += (ONE_DIALOGUE,)
-        others = OtherForms(recipe, reshaping.sample)
-        apart = is_whole(recipe) and self._looks_for_recipe() and not self.options.named
-        notes += self._assembled(others.without(reshaping.records) if apart else reshaping.records, recipe)
-        notes += self._read_others(others)
+        others: dict[frozenset[str], list[Record]] = {}
+        if is_whole(recipe) and self._looks_for_recipe() and not self.options.named:
+            reshaping.records = without_others(reshaping.records, recipe, reshaping.sample, others)
+        notes += self._assembled(reshaping.records, recipe) + self._read_others(others)
         if selection.dropped:
             self.result.left_out[DROPPED] += selection.dropped
         left = description.unused + self.recognised.unused(reshaping.sample, recipe)
@@ -352,14 +326,14 @@ class FileReader:
         self.result.repeated += reader.repeated
         return (f"records without a dialogue are left out: {reader.skipped}",) if reader.skipped else ()
 
-    def _read_others(self, others: OtherForms) -> tuple[str, ...]:
+    def _read_others(self, others: dict[frozenset[str], list[Record]]) -> tuple[str, ...]:
         """Read records of other forms in their own ways, and return notes."""
         notes: tuple[str, ...] = ()
-        for number, (names, records) in enumerate(others.records.items(), start=2):
+        for number, (names, records) in enumerate(others.items(), start=2):
             form = f"another form (keys {', '.join(sorted(names)[:FORM])})"
             reader = FileReader(self.path, f"{self.name}-form{number}", self.options, recognised=self.recognised)
             try:
-                read = reader._read_records(iter(records), Description(""))
+                read = reader._read_records(iter(records), Description())
             except CorpusError:
                 for record in records:
                     self.result.refuse(str(self.path), record.line, "", f"it has {form}, which cannot be read")
@@ -376,15 +350,12 @@ class FileReader:
 
     def _known_recipe(self, reshaping: Reshaping) -> Recipe | None:
         """Return the recipe that the user names or that fits; None if the columns have to be guessed."""
-        options, recipe = self.options, None
-        if options.recipe not in (None, NO_RECIPE):
-            recipe = load_recipe(options.recipe or "")
+        options, recipe = self.options, self._named_recipe()
+        if recipe:
             reshaping.apply({name: STEPS[name] for name in recipe.reshape})
         elif self._looks_for_recipe() and (recipe := self.recognised.of_records(reshaping.sample)):
-            for completed in (with_id, with_finer_id, with_answer, with_versions, with_order, with_date, with_voices):
-                before, recipe = recipe, completed(recipe, reshaping.sample)
-                if completed is with_finer_id and recipe is not before and recipe.id:
-                    reshaping.notes += (FINER.format(recipe.id.text.split(" || ")[0]),)
+            recipe, notes = completed(recipe, reshaping.sample)
+            reshaping.notes += notes
         if not recipe:
             return None
         require_one_meaning(options, tuple(options.named), self.path)
@@ -395,16 +366,14 @@ class FileReader:
     def _guessed(self, reshaping: Reshaping) -> tuple[Columns, tuple[str, ...]]:
         """Return the columns of the records in the form in which they are read, and notes."""
         reshaping.apply(WITHOUT_RECIPE)
-        usable, notes = reshaping.sample, reshaping.notes
-        known = fitting(self.kept, usable)
-        columns = known or find_columns(usable, self.options, self.path)
-        if above := headings(usable, columns.meanings) if not columns.turns else 0:
-            reshaping.records, reshaping.sample = islice(reshaping.records, above, None), usable[above:]
-            usable = reshaping.sample
-            columns = known or find_columns(usable, self.options, self.path)
+        notes, known = reshaping.notes, fitting(self.kept, reshaping.sample)
+        columns = known or find_columns(reshaping.sample, self.options, self.path)
+        if above := headings(reshaping.sample, columns.meanings) if not columns.turns else 0:
+            reshaping.records, reshaping.sample = islice(reshaping.records, above, None), reshaping.sample[above:]
+            columns = known or find_columns(reshaping.sample, self.options, self.path)
             notes += (f"{HEADINGS}: {above}",)
         if not known:
-            columns = replace(columns, metadata=further_columns(usable, columns))
+            columns = replace(columns, metadata=further_columns(reshaping.sample, columns))
         self._keep(KeptReading(columns=columns))
         return columns, notes
 

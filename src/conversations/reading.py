@@ -21,11 +21,11 @@ from conversations.formats.containers import Unpacking
 from conversations.formats.formats import CONTAINERS, ENDINGS, MAILS, READABLE, XML, ending, is_program, stem
 from conversations.guessing.names import columns_in
 from conversations.kept import KeptReading
-from conversations.one_file import Description, FileReader
+from conversations.one_file import FileReader
 from conversations.options import Options
 from conversations.pauses import NIGHT, cut_endless
 from conversations.progress import bar_of, moving
-from conversations.result import ImportResult, Tally
+from conversations.result import Description, ImportResult, Tally
 from conversations.rows import Groups, from_rows, merge
 from conversations.selection import require_used
 from conversations.writing import Places, nothing_usable, quarantine_known_ids

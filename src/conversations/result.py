@@ -18,6 +18,7 @@ from conversations.dialogue import (
     Turn,
     dialogue_from_record,
 )
+from conversations.guessing.columns import Columns
 
 DAMAGED = "it holds bytes that are not valid characters"
 UNORDERED = "some of its times cannot be read, and its turns are not in order"
@@ -40,6 +41,28 @@ def all_left_out(kinds: Iterable[str]) -> str:
 
 # Dialogues that a summary shows.
 SHOWN_DIALOGUES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Format, encoding and columns of a file, as they were guessed or given.
+
+    :param format: Key of `FORMATS`, "workbook" or "database".
+    :param encoding: Encoding as shown to people; "" for Parquet.
+    :param delimiter: Name of the delimiter; "" for other formats.
+    :param columns: Meanings of the columns; None for text and captions.
+    :param unused: Paths of fields of which nothing is kept.
+    :param notes: Sentences for the summary.
+    :param recipe: Name of the recipe; "" if the columns were guessed.
+    """
+
+    format: str = ""
+    encoding: str = ""
+    delimiter: str = ""
+    columns: Columns | None = None
+    unused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    recipe: str = ""
 
 
 @dataclass

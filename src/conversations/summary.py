@@ -8,11 +8,11 @@ from pathlib import Path
 
 from conversations.by_recipe.recipe import known_recipes
 from conversations.dialogue import Dialogue, Quarantined
-from conversations.one_file import DROPPED, Description
+from conversations.one_file import DROPPED
 from conversations.options import KINDS, QUOTED
 from conversations.reading import Export
 from conversations.redaction import Redactor
-from conversations.result import NAMELESS, ImportResult, Tally
+from conversations.result import NAMELESS, Description, ImportResult, Tally
 from conversations.words import printable
 
 SHOWN_FORMATS = 5

@@ -14,6 +14,7 @@ from conversations.by_recipe.meanings import unused
 from conversations.by_recipe.recipe import Recipe, known_recipes
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
+from conversations.guessing.columns import FINER
 from conversations.guessing.evidence import changes, date_column, finer_id, id_column, rows_by, time_column, versions
 from conversations.guessing.exchanges import ANSWERS, CLOSING
 from conversations.guessing.names import columns_in, plain
@@ -92,11 +93,24 @@ def _paths_in(value: Any, path: str = "") -> Iterator[str]:
             yield from _paths_in(inner, f"{path}[]")
 
 
-def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
-    """Return a recipe of a form that many tools share with the id by its column's name, if its own finds nothing."""
+def completed(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> tuple[Recipe, tuple[str, ...]]:
+    """Return a recipe with the columns that say by their names what its own expressions do not find, and notes.
+
+    Tools that share a form have further columns of their own.
+    """
+    notes: tuple[str, ...] = ()
+    if not (recipe.branch or recipe.lines):
+        recipe = _with_id(recipe, sample)
+        if name := _finer_id(recipe, sample):
+            recipe = replace(recipe, id=Finder(f"{of_column(name)} || {of_column(_id_column(recipe, sample) or '')}"))
+            notes = (FINER.format(of_column(name)),)
+        recipe = _with_order(_with_versions(_with_answer(recipe, sample), sample), sample)
+    return _with_speaker(_with_date(recipe, sample), sample), notes
+
+
+def _with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     rows = not recipe.turns
-    fixed = recipe.branch or recipe.request or recipe.lines or (rows and not recipe.id)
-    if fixed or any(recipe.id(v) for v in sample if recipe.id):
+    if recipe.request or (rows and not recipe.id) or any(recipe.id(values) for values in sample if recipe.id):
         return recipe
     # The id of a tool's call is none of the dialogue.
     sample = [row for row in sample if not (rows and any(finder(row) for _, finder in recipe.not_speech))]
@@ -108,56 +122,37 @@ def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     return replace(recipe, id=Finder(json.dumps(name))) if name else recipe
 
 
-def with_finer_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
-    """Return a recipe of rows with the id of the dialogues inside those that its own id tells, such as chats."""
+def _id_column(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> str | None:
     columns = recipe.id.text.replace('"', "").split(" || ") if recipe.id else []
-    own = next((name for name in columns if any(values.get(name) for values in sample)), None)
-    if recipe.turns or recipe.branch or recipe.lines or not own or not recipe.speaker:
-        return recipe
+    return next((name for name in columns if any(values.get(name) for values in sample)), None)
+
+
+def _finer_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> str | None:
+    """Return the column with the ids of dialogues inside those that the recipe's own id tells, such as chats."""
+    own = _id_column(recipe, sample)
+    if recipe.turns or not recipe.speaker:
+        return None
     rows = [values | {SAID_BY: recipe.speaker(values)} for values in sample]
-    name = finer_id(rows, [name for name in columns_in(sample) if name != own], own, SAID_BY)
-    return replace(recipe, id=Finder(f"{of_column(name)} || {of_column(own)}")) if name else recipe
+    return finer_id(rows, [name for name in columns_in(sample) if name != own], own, SAID_BY)
 
 
-def with_answer(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+def _with_answer(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     """Return a recipe of lists that end with a question with the answer that stands beside the list."""
-    asks = Finder(f"contains(['user', 'human'], ({recipe.turns.text})[-1].role)") if recipe.turns else None
-    asking = [values for values in map(recipe.decoded, sample[:SHOWN]) if asks and asks(values)]
-    if not recipe.turns or recipe.branch or not asking or 2 * len(asking) < len(sample[:SHOWN]):
+    if not recipe.turns:
         return recipe
-    answers = [
-        name for name in columns_in(asking) if plain(name) in BESIDE and not isinstance(asking[0].get(name), list)
-    ]
-    turns = next((text for n in answers if any(map(Finder(text := _answer(n)), asking))), None)
+    asks = Finder(f"contains(['user', 'human'], ({recipe.turns.text})[-1].role)")
+    asking = [values for values in map(recipe.decoded, sample[:SHOWN]) if asks(values)]
+    if not asking or 2 * len(asking) < len(sample[:SHOWN]):
+        return recipe
+    names = [name for name in columns_in(asking) if plain(name) in BESIDE]
+    texts = [_answer(name) for name in names if not isinstance(asking[0].get(name), list)]
+    turns = next((text for text in texts if any(map(Finder(text), asking))), None)
     last = f"({recipe.last.text}) || " if recipe.last else ""
-    return replace(recipe, last=Finder(f"{last}{asks.text} && {turns}")) if asks and turns else recipe
+    return replace(recipe, last=Finder(f"{last}{asks.text} && {turns}")) if turns else recipe
 
 
-def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
-    """Return a recipe with the order of turns by its column's name, if its own time finds nothing."""
-    if recipe.branch or recipe.lines or recipe.join is not None or recipe.alternate:
-        return recipe
-    groups = _turns_by_dialogue(recipe, sample)
-    turns = [turn for group in groups for turn in group]
-    if recipe.time and any(map(recipe.time, turns)):
-        return recipe
-    names = columns_in(turns)
-    name = time_column(groups, names)
-    if not name or not changes(groups, name) or any(unread(map(as_name, (turn.get(name) for turn in turns)))):
-        return recipe
-    return replace(recipe, time=Finder(json.dumps(name)), order="time")
-
-
-def with_versions(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
-    """Return a recipe with the id of messages by its column's name, if some message is there twice."""
-    if (
-        recipe.versions
-        or recipe.branch
-        or recipe.lines
-        or recipe.join is not None
-        or recipe.parts
-        or not recipe.speaker
-    ):
+def _with_versions(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    if recipe.versions or recipe.join is not None or recipe.parts or not recipe.speaker:
         return recipe
     groups = [
         [turn | {SAID_BY: recipe.speaker(turn), TEXT: recipe.text(turn) if recipe.text else ""} for turn in group]
@@ -167,15 +162,25 @@ def with_versions(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     return replace(recipe, versions=tuple(Finder(of_column(name)) for name in pair)) if pair else recipe
 
 
-def with_date(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
-    """Return a recipe whose turns have no times with the date by its column's name, if its own finds nothing."""
+def _with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    if recipe.join is not None or recipe.alternate:
+        return recipe
+    groups = _turns_by_dialogue(recipe, sample)
+    turns = [turn for group in groups for turn in group]
+    name = None if recipe.time and any(map(recipe.time, turns)) else time_column(groups, columns_in(turns))
+    if not name or not changes(groups, name) or any(unread(map(as_name, (turn.get(name) for turn in turns)))):
+        return recipe
+    return replace(recipe, time=Finder(json.dumps(name)), order="time")
+
+
+def _with_date(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     if not recipe.turns or recipe.time or (recipe.date and any(map(recipe.date, sample))):
         return recipe
     name = date_column(sample, columns_in(sample))
     return replace(recipe, date=Finder(of_column(name))) if name else recipe
 
 
-def with_voices(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+def _with_speaker(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     """Return a recipe of rows with another column of the speakers, if its first ones name the same in all dialogues.
 
     Some programs write the name of the contact in each row, and a flag for the side.
@@ -187,8 +192,7 @@ def with_voices(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     speakers = [[{"speaker": recipe.speaker(values)} for values in group] for group in groups if recipe.speaker]
     if changes(speakers, "speaker") or all(len(group) < 2 for group in groups):
         return recipe
-    turning = (at for at, column in enumerate(columns) if voices(groups, column).good)
-    first = next(turning, 0)
+    first = next((at for at, column in enumerate(columns) if voices(groups, column).good), 0)
     return replace(recipe, speaker=Finder(" || ".join(columns[first:]))) if first else recipe
 
 
@@ -216,13 +220,13 @@ def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) 
         rows = [row for items in lists for row in items if isinstance(row, dict)]
         if recipe := _best(rows[:SHOWN], rowwise):
             own = f" || ({place}[0] | {recipe.id.text})" if recipe.id else ""
-            turns = Finder(_with_answer(place, recipe, first))
+            turns = Finder(_and_answer(place, recipe, first))
             own_id = Finder(f"conversation_id || ticket_id || id{own}")
             return replace(recipe, has=(turns,), turns=turns, id=own_id)
     return None
 
 
-def _with_answer(place: str, recipe: Recipe, first: Sequence[dict[str, Any]]) -> str:
+def _and_answer(place: str, recipe: Recipe, first: Sequence[dict[str, Any]]) -> str:
     """Return the expression for a list of messages and the answer outside the list, as tracing tools save it."""
     names = (name for values in first for name in values if plain(name) in CLOSING)
     if not (recipe.speaker and "role" in recipe.speaker.text and (name := next(names, None))):
@@ -261,28 +265,20 @@ def recipe_of_json(
     if best is None:
         rowwise = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
         return next(((recipe, keys) for recipe, keys in rowwise if recipe), None)
-    if best[1] and not best[0].turns and best[1][-1] != "*" and len(alike := _alike(outlined, best[1])) > 1:
-        return best[0], below_ids(alike)
-    if best[1] and len(best[1]) == 1 and best[1] != BY_ID and not best[0].turns:
-        return None if _is_by_id(outlined, best[1]) else best
-    inside = lists_in(outlined) if best[0].turns and best[1] else {}
-    fitting = [place for place, items in inside.items() if recipe_of_records(items, [best[0]])]
-    if best[1] in fitting:
+    recipe, keys = best
+    if not keys or keys == BY_ID:
+        return best
+    lists = {place: items for place, items in lists_in(outlined).items() if items}
+    if recipe.turns:
         # Such as the lists "train" and "test".
-        return best[0], each_of([place for place in fitting if len(place) == len(best[1] or ())])
-    return best
-
-
-def _is_by_id(outlined: dict[str, Any], keys: tuple[str, ...]) -> bool:
-    """Return whether another list of an object holds the same kind of turns: its keys are ids."""
-    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
-    return sum(names == lists.get(keys) for names in lists.values()) > 1
-
-
-def _alike(outlined: Any, keys: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the lists of the same kind of turns below as many other keys, which are ids; [] at the top."""
-    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
-    return [place for place in lists if len(place) == len(keys) > 1 and lists[place] == lists.get(keys)]
+        fitting = [place for place, items in lists.items() if recipe_of_records(items, [recipe])]
+        return recipe, each_of([place for place in fitting if len(place) == len(keys)]) if keys in fitting else keys
+    # Several lists of the same kind of turns: the keys above them are ids.
+    alike = [place for place, items in lists.items() if keys in lists and items[0].keys() == lists[keys][0].keys()]
+    if len(keys) == 1:
+        return None if len(alike) > 1 else best
+    alike = [place for place in alike if len(place) == len(keys)]
+    return (recipe, below_ids(alike)) if len(alike) > 1 else best
 
 
 def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
