@@ -30,8 +30,7 @@ SAYS = "document.getElementById('says').textContent"
 def addresses(collection, tmp_path_factory) -> Iterator[dict[str, str]]:
     """Addresses of the page: on the server, and as a file."""
     maps = maps_of(collection)
-    file = tmp_path_factory.mktemp("static") / "out.html"
-    with served_and_static(collection, maps, file) as both:
+    with served_and_static(collection, maps, tmp_path_factory.mktemp("static") / "out.html") as both:
         yield both
 
 
