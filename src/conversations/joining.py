@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby, pairwise
+from typing import Any
 
 from conversations.pauses import Row
 from conversations.values.times import ClockReading, order
@@ -142,3 +143,14 @@ def _merged(turns: list[Row], part: list[Row], *, history: bool) -> list[Row]:
         known += 1
     # Histories are trimmed, and an answer that was asked for again replaces the first one.
     return turns + part[known if known > 1 else 0 :]
+
+
+def pieces_joined(turns: list[dict[str, Any]], between: str) -> list[dict[str, Any]]:
+    """Join consecutive pieces of one speaker; a piece without a speaker, such as a comma, belongs to the one before."""
+    whole: list[dict[str, Any]] = []
+    for turn in turns:
+        if whole and turn["speaker"] in (whole[-1]["speaker"], ""):
+            whole[-1]["text"] += between + turn["text"] if turn["text"] else ""
+        else:
+            whole.append(dict(turn))
+    return whole

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from typing import Any
 
 from conversations.by_recipe.chains import chained, first_of
@@ -18,6 +18,7 @@ from conversations.formats.records import Record
 from conversations.guessing.evidence import age
 from conversations.guessing.names import by_name
 from conversations.guessing.turns import closing_turns
+from conversations.joining import pieces_joined
 from conversations.pauses import DialoguePart
 from conversations.values.cells import as_labels, as_name, as_turn_list, cell_text
 
@@ -76,6 +77,7 @@ class RecordReader:
             *(word for finder in (*finders, *labels, *rules) for word in names_in(finder.text)),
         }
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
+        self._by_names: dict[tuple[str, ...], list[tuple[str, Finder]]] = {}
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
         self._requests: dict[str, str] = {}
         self._named = False
@@ -231,7 +233,7 @@ class RecordReader:
             names = {as_name(value): name for value, shown in pairs if (name := as_name(shown))}
             turns = [turn | {"speaker": names.get(turn["speaker"], turn["speaker"])} for turn in turns]
         if recipe.join is not None:
-            turns = _joined(turns, recipe.join)
+            turns = pieces_joined(turns, recipe.join)
         if not sorts(recipe):
             # Turns that keep their order still tell when the dialogue began.
             plain["date"] = as_name(next((turn["time"] for turn in turns if turn["time"]), None)) or plain["date"]
@@ -310,10 +312,19 @@ class RecordReader:
         self.left_out.update(reader.left_out)
         return turns
 
+    def _rules(self, element: Any) -> Sequence[tuple[str, Finder]]:
+        """Return the rules that an element may meet: those that name none of its fields are false without them."""
+        if not isinstance(element, dict):
+            return self._kinds
+        if (names := tuple(element)) not in self._by_names:
+            may = ("@" in r.text or _is_true(r({})) or not names_in(r.text).isdisjoint(names) for _, r in self._kinds)
+            self._by_names[names] = list(compress(self._kinds, may))
+        return self._by_names[names]
+
     def _turn(self, element: Any) -> dict[str, Any] | None:
         """Return a turn; None if it was not said."""
         recipe = self.recipe
-        for kind, finder in self._kinds:
+        for kind, finder in self._rules(element):
             if _is_true(finder(element)):
                 self.left_out[kind] += 1
                 return None
@@ -387,14 +398,3 @@ def _elements(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return [{"_key": key, **item} if isinstance(item, dict) else item for key, item in value.items()]
     return value if isinstance(value, list) else []
-
-
-def _joined(turns: list[dict[str, Any]], between: str) -> list[dict[str, Any]]:
-    """Join consecutive pieces of one speaker; a piece without a speaker, such as a comma, belongs to the one before."""
-    whole: list[dict[str, Any]] = []
-    for turn in turns:
-        if whole and turn["speaker"] in (whole[-1]["speaker"], ""):
-            whole[-1]["text"] += between + turn["text"] if turn["text"] else ""
-        else:
-            whole.append(dict(turn))
-    return whole
