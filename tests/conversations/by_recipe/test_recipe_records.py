@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conversations.by_recipe.recipe import recipe_from
+from conversations.by_recipe.recipe import known_recipes, recipe_from
 from conversations.by_recipe.recipe_lines import LineReader
-from conversations.by_recipe.recipe_records import RecordReader
+from conversations.by_recipe.recipe_records import RecordReader, names_in
 from conversations.by_recipe.recognising import recipe_of_json, recipe_of_records
 from conversations.formats.records import Record
 
@@ -86,3 +86,14 @@ def test_the_number_0_is_a_value_by_which_a_recipe_is_recognised():
     recipe = recipe_from("title: x\nsource: y\nhas: [offset, by]\nspeaker: by\ntext: text", "x", where="x")
     assert recipe.fits({"offset": 0, "by": 0})
     assert not recipe.fits({"offset": False, "by": 0})
+
+
+@pytest.mark.parametrize("name", [name for name, recipe in known_recipes().items() if recipe.not_speech])
+def test_rules_that_name_no_field_of_a_turn_are_false_for_it(name):
+    recipe = known_recipes()[name]
+    words = sorted({word for _, rule in recipe.not_speech for word in names_in(rule.text) if len(word) < 20})
+    reader = RecordReader(recipe, name="export")
+    for element in [{}, {"text": "Hi"}, *({word: value} for word in words for value in (True, "", "note", "system"))]:
+        every = [kind for kind, rule in recipe.not_speech if rule(element) not in (None, False, [], {}, "")]
+        tried = [kind for kind, rule in reader._rules(element) if rule(element) not in (None, False, [], {}, "")]
+        assert tried == every
