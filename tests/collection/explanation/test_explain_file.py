@@ -92,7 +92,7 @@ def test_what_cannot_be_explained_gets_one_sentence(explained, arguments, messag
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [('{"turns": []}', "none of its 1 columns"), ("{", "not valid JSON"), (None, "not exist")],
+    [('{"turns": []}', "expected dialogues"), ("{", "not valid JSON"), (None, "not exist")],
 )
 def test_a_json_file_that_is_no_dialogue_is_named(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
