@@ -134,6 +134,12 @@ def test_a_field_of_what_was_not_said_is_not_missed():
     assert unused(rows, ROWS) == ()
 
 
+def test_a_field_of_a_database_is_a_field():
+    assert unused([{"id": "a", "who": "Ana", "said": "Hi", "__v": {"_note": "never called back"}}], ROWS) == (
+        "__v._note",
+    )
+
+
 def test_a_blank_field_loses_nothing():
     assert unused([{"id": "a", "who": "Ana", "said": "Hi", "x": {"y": ""}, "z": []}], ROWS) == ()
 

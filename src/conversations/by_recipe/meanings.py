@@ -44,10 +44,9 @@ def _by_rule(path: Path, recipe: Recipe) -> str:
     if path[-1] in {*marks, *(name for rule in rules for name in names_in(rule.text))}:
         return UNSAID
     tree = (recipe.branch.id, recipe.branch.parent, recipe.branch.last) if recipe.branch else ()
-    times = [recipe.date, *tree] if whole else [recipe.time, recipe.day, recipe.date, *tree]
-    return (
-        "order of turns" if path[-1] in {name for find in times if find for name in names_in(find.text)} else NOT_USED
-    )
+    orders = [recipe.date, *tree] if whole else [recipe.time, recipe.day, recipe.date, *tree]
+    names = {name for finder in orders if finder for name in names_in(finder.text)}
+    return "order of turns" if path[-1] in names else NOT_USED
 
 
 def unused(sample: Sequence[dict[str, Any]], recipe: Recipe) -> tuple[str, ...]:
@@ -63,7 +62,7 @@ def unused(sample: Sequence[dict[str, Any]], recipe: Recipe) -> tuple[str, ...]:
             if meaning != NOT_USED:
                 used.add(path)
         long |= {path for path, value in fields_of(values) if isinstance(value, str) and len(value) >= LONG}
-    left = [path for path in tried if path not in used and not path[-1].startswith("_")]
+    left = [path for path in tried if path not in used]
     return tuple(map(named, sorted(left, key=lambda path: path not in long)))
 
 

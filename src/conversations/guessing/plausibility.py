@@ -215,7 +215,7 @@ def no_header(sample: Values, names: Sequence[str], path: Path, options: Options
             f"expected their numbers, from 1 on. {remedy}."
         )
     if all(value in ("", None, [], {}) for values in sample for value in values.values()):
-        return CorpusError(f"{path} is blank, but for {_listed(names)}; expected dialogues. Export it again.")
+        return CorpusError(f"{path} holds only blank fields ({_listed(names)}); expected dialogues. Export it again.")
     table = ".js" not in path.name
     header = ", or, if the first row names no columns, use --no-header and their numbers" if table else ""
     return CorpusError(
