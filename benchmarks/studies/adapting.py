@@ -29,6 +29,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from conversations.dialogue import Dialogue
 from dial2vec.collection.adapting.adaptation import Adaptation
 from dial2vec.collection.adapting.fitting import Guard, fit_adaptation
+from dial2vec.collection.clustering.levels import areas_of_topics
 from dial2vec.collection.clustering.tree import Tree, find_levels
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.maps import centred, fit_map, neighbour_targets, neighbourhood_size
@@ -115,7 +116,8 @@ def scores(units: Vectors, plain: Vectors, dialogues: Sequence[Dialogue], *, see
         figures[f"{title}ARI"] = 100 * adjusted_rand_score(topics, groups)
     coarse = [dialogue.labels[0] for dialogue in dialogues]
     if len(dialogues[0].labels) > 1:
-        figures["areas NMI"] = 100 * normalized_mutual_info_score(coarse, levels.areas)
+        areas = areas_of_topics(levels.topics, levels, figures["topics"])[levels.topics]
+        figures["areas NMI"] = 100 * normalized_mutual_info_score(coarse, areas)
     return {title: round(figure, 1) for title, figure in figures.items()}
 
 

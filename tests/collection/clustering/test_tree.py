@@ -9,7 +9,15 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from dial2vec.collection.clustering import tree as module
 from dial2vec.collection.clustering.levels import areas_of_topics, assign_fine, divide_topics
-from dial2vec.collection.clustering.tree import GAP, Tree, find_levels, silhouette, tree_centres, without_small
+from dial2vec.collection.clustering.tree import (
+    GAP,
+    Levels,
+    Tree,
+    find_levels,
+    silhouette,
+    tree_centres,
+    without_small,
+)
 from dial2vec.encoder.nearest import unit_rows
 
 
@@ -94,9 +102,8 @@ def test_areas_and_topics_of_two_levels_are_found_in_any_order_of_the_dialogues(
     units, topics, areas = two_levels(360)
     found, order = find_levels(units, units, seed=1), np.random.default_rng(1).permutation(360)
     assert adjusted_rand_score(topics, found.topics) == 1
-    assert adjusted_rand_score(areas, found.areas) == 1
     assert adjusted_rand_score(topics[order], find_levels(units[order], units[order], seed=2).topics) == 1
-    by_topic = areas_of_topics(found.topics, found.areas, 12)
+    by_topic = areas_of_topics(found.topics, found, 12)
     assert adjusted_rand_score(areas, by_topic[found.topics]) == 1
 
 
@@ -116,17 +123,54 @@ def test_of_many_dialogues_a_sample_is_joined_and_the_others_go_to_the_nearest_c
 def test_zero_and_equal_vectors_and_few_of_them_have_levels(points):
     units = unit_rows(np.array(points, dtype=np.float32))
     found = find_levels(units, units, seed=1)
-    assert len(found.topics) == len(found.areas) == len(units)
+    assert len(found.topics) == len(units)
+    assert all(len(areas) == len(units) for areas in found.areas)
     assert (np.bincount(found.topics) > 0).all()
     for k in (1, 2, len(units)):
         assert np.isfinite(tree_centres(units, k, seed=1)).all()
 
 
+def levels_of(topics, *areas):
+    return Levels(topics, np.arange(len(topics)), tuple(np.array(one, dtype=np.int32) for one in areas))
+
+
 def test_an_area_is_that_of_most_dialogues_and_has_the_number_of_its_first_topic():
-    topics = np.array([0, 0, 0, 1, 2, 3, 4, 4], dtype=np.int32)
-    areas = np.array([2, 2, 0, 0, 2, 1, 0, 0], dtype=np.int32)
-    assert areas_of_topics(topics, areas, 5).tolist() == [0, 1, 0, 2, 1]
-    assert areas_of_topics(topics[:6], areas[:6], 4).tolist() == [0, 1, 2, 3]
+    topics = np.repeat(np.arange(6, dtype=np.int32), 3)
+    areas = [2, 2, 0, 0, 0, 0, 2, 2, 1, 1, 1, 1, 0, 0, 2, 1, 1, 1]
+    assert areas_of_topics(topics, levels_of(topics, areas), 6).tolist() == [0, 1, 0, 2, 1, 2]
+    assert areas_of_topics(topics[:12], levels_of(topics[:12], areas[:12]), 4).tolist() == [0, 1, 2, 3]
+
+
+def test_no_area_holds_more_than_35_percent_of_the_dialogues():
+    topics = np.repeat(np.arange(20, dtype=np.int32), 5)
+    large, just, other = topics // 5 > 1, topics // 7, topics // 4
+    assert areas_of_topics(topics, levels_of(topics, large, just, other), 20).tolist() == [*[0] * 7, *[1] * 7, *[2] * 6]
+    # One topic more than a third, so that no division can help.
+    topics[:36] = 0
+    _, topics = np.unique(topics, return_inverse=True)
+    k = int(topics.max()) + 1
+    assert areas_of_topics(topics, levels_of(topics, large, just, other), k).tolist() == list(range(k))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 9), st.floats(0.1, 0.6))
+def test_areas_are_unions_of_topics_of_at_most_35_percent_or_single_topics(seed, spread):
+    units, _ = cloud(240, 12, spread=spread, d=16, seed=seed)
+    found = find_levels(units, units, seed=1)
+    k = int(found.topics.max()) + 1
+    areas = areas_of_topics(found.topics, found, k)
+    assert len(areas) == k
+    assert np.bincount(areas[found.topics]).max() <= 0.35 * 240 or areas.tolist() == list(range(k))
+
+
+def test_up_to_half_as_many_areas_as_topics_are_tried_before_more():
+    units, *_ = two_levels(360)
+    tree = Tree(units, units)
+    numbers = tree.numbers_of_areas(12)
+    assert sorted(numbers[:5]) == [2, 3, 4, 5, 6]
+    assert numbers[0] == tree.best(2, 6) == 3
+    assert numbers[5:] == [7, 8]
+    assert Tree(units, units).numbers_of_areas(2) == []
 
 
 def test_fine_topics_lie_within_their_topic():

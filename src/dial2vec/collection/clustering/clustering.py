@@ -150,7 +150,7 @@ def _from_scratch(
     fine = assign_fine(units, groups, fine_centres, parents)
     state = ClusterState(centres, groups, fine_centres, parents, fine, none_split_off(len(parents)))
     by, ids = "tree" if k is None else "k", [*range(len(centres) - len(pins)), *pins]
-    areas = areas_of_topics(groups, levels.areas, len(centres))
+    areas = areas_of_topics(groups, levels, len(centres))
     return Undescribed(state, areas, ids, by, len(units), len(ids), [], {})
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.partition import Groups, Vectors, centres_of_groups
-from dial2vec.collection.clustering.tree import Rows, best_cut
+from dial2vec.collection.clustering.tree import Levels, Rows, best_cut
 from dial2vec.collection.collection_folder import sampled
 from dial2vec.data.terms import Term
 
-# From this many topics on there are areas.
-FEW_TOPICS = 5
+# From this many topics on there are areas, none of which holds more than this share of the dialogues.
+FEW_TOPICS, LARGEST = 5, 0.35
 # Smallest size of a topic that is divided, and the number of its dialogues that are compared with each other.
 DIVIDED, COMPARED = 60, 2_000
 # How often `divide_topics` calls `done`.
@@ -53,18 +53,22 @@ class FineTopic:
     size: int
 
 
-def areas_of_topics(topics: Groups, areas: Groups, k: int) -> Groups:
-    """Return the area of each of k topics, int32 [k], that most of its dialogues have; numbered by the first topic.
+def areas_of_topics(topics: Groups, levels: Levels, k: int) -> Groups:
+    """Return the area of each of k topics, int32 [k]; areas are numbered by their first topic.
+
+    The first division is taken in which no area has more than 35 % of the dialogues. If there is none, or fewer than
+    five topics, each topic is an area. A topic belongs to the area of most of its dialogues.
 
     :param topics: topic of each dialogue, int32 [n].
-    :param areas: area of each dialogue, int32 [n]. Below five topics each is an area.
     """
-    if k < FEW_TOPICS:
-        return np.arange(k, dtype=np.int32)
-    shared = np.zeros((k, int(areas.max()) + 1))
-    np.add.at(shared, (topics, areas), 1)
-    _, first, numbers = np.unique(shared.argmax(axis=1), return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first)).astype(np.int32)[numbers]
+    sizes, own = np.bincount(topics, minlength=k), topics[levels.rows]
+    for areas in levels.areas if k >= FEW_TOPICS else ():
+        shared = np.zeros((k, int(areas.max()) + 1))
+        np.add.at(shared, (own, areas), 1)
+        _, first, numbers = np.unique(shared.argmax(axis=1), return_index=True, return_inverse=True)
+        if np.bincount(numbers, sizes).max() <= LARGEST * len(topics):
+            return np.argsort(np.argsort(first)).astype(np.int32)[numbers]
+    return np.arange(k, dtype=np.int32)
 
 
 def divide_topics(

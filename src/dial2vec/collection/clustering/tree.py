@@ -25,8 +25,8 @@ SAMPLE, MOST_TOPICS, MOST_AREAS = 5_000, 40, 8
 SMALLEST = 5
 # Weight of the gap in the tree, the logarithm of the ratio of two heights, beside the silhouette relative to its best.
 GAP = 0.5
-# At most so many groups among so many dialogues are areas, if a division into at least twice as many keeps this share
-# of the silhouette. All four were set on subsets of public corpora (docs/clusters.md).
+# At most so many groups among so many dialogues are too coarse for topics, if a division into at least twice as many
+# keeps this share of the silhouette. All four were set on subsets of public corpora (docs/clusters.md).
 FEW, AMONG, KEPT = 3, 300, 0.57
 
 
@@ -40,18 +40,20 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Groups of two levels.
+    """Topics, and the divisions of the same tree that may be areas above them.
 
     :param topics: topic of each dialogue, int32 [n], from 0; the largest is number 0.
-    :param areas: area of each dialogue, int32 [n].
+    :param rows: rows of the dialogues in the tree, int64 [m].
+    :param areas: divisions of these dialogues into 2 to 8 groups, int32 [m] each, the best first.
     """
 
     topics: Groups
-    areas: Groups
+    rows: NDArray[np.int64]
+    areas: tuple[Groups, ...]
 
 
 def find_levels(units: Vectors, plain: Rows, *, seed: int) -> Levels:
-    """Group dialogues into topics, and these into areas; both numbers come from the dialogues.
+    """Group dialogues into topics, and offer divisions into areas; all numbers come from the dialogues.
 
     Ward's method (Ward 1963) joins the vectors that are nearest, step by step; the tree has no seed. Its cut is chosen
     by the silhouette (Rousseeuw 1987) of the plain vectors, which nothing has smoothed, and by the gap in the tree's
@@ -63,11 +65,9 @@ def find_levels(units: Vectors, plain: Rows, *, seed: int) -> Levels:
     """
     rows = sampled(len(units), SAMPLE, seed)
     tree = Tree(np.asarray(units[rows]), np.asarray(plain[rows]))
-    few, many = tree.numbers()
-    topics, areas = tree.cut(many), tree.cut(few)
-    if len(rows) < len(units):
-        topics, areas = (_spread(units, rows, groups) for groups in (topics, areas))
-    return Levels(largest_first(topics), largest_first(areas))
+    number = tree.number_of_topics()
+    topics, areas = tree.cut(number), tuple(tree.cut(k) for k in tree.numbers_of_areas(number))
+    return Levels(largest_first(topics if len(rows) == len(units) else _spread(units, rows, topics)), rows, areas)
 
 
 def best_cut(units: Vectors, plain: Rows, *, seed: int) -> Groups:
@@ -108,24 +108,33 @@ class Tree:
         groups = np.unique(fcluster(self.merges, k, criterion="maxclust"), return_inverse=True)[1].astype(np.int32)
         return without_small(self.units, groups)
 
-    def numbers(self) -> tuple[int, int]:
-        """Return the numbers of areas and of topics."""
+    def number_of_topics(self) -> int:
+        """Return the number of topics."""
         best = self.best(2, MOST_TOPICS)
         if best <= FEW and self.n >= AMONG:
             finer = self.best(2 * best, MOST_TOPICS)
             if self.silhouette(finer) >= KEPT * self.silhouette(best):
-                return best, finer
-        return (best if best <= FEW else self.best(2, min(MOST_AREAS, best // 2))), best
+                return finer
+        return best
+
+    def numbers_of_areas(self, topics: int) -> list[int]:
+        """Return the numbers of areas to try in turn: up to half as many as topics, the best first, then more."""
+        half = min(MOST_AREAS, topics // 2)
+        return [*self.ranked(2, half), *range(max(2, half + 1), min(MOST_AREAS, topics - 1) + 1)]
 
     def best(self, fewest: int, most: int) -> int:
         """Return the number of groups between two bounds at which the cut is best; 1 if there is no cut."""
-        most = min(most, self.n // SMALLEST)
-        if fewest > most:
-            return 1
-        numbers = range(fewest, most + 1)
-        silhouettes = np.array([self.silhouette(k) for k in numbers])
-        gaps = np.log(np.array([self.heights[k - 2] / self.heights[min(k - 1, self.n - 2)] for k in numbers]))
-        return numbers[int(np.argmax(silhouettes / max(silhouettes.max(), 1e-12) + GAP * gaps))]
+        return next(iter(self.ranked(fewest, most)), 1)
+
+    def ranked(self, fewest: int, most: int) -> list[int]:
+        """Return the numbers of groups between two bounds, the best cut first; of equal ones, that of fewer groups."""
+        numbers = np.arange(fewest, min(most, self.n // SMALLEST) + 1)
+        if not len(numbers):
+            return []
+        silhouettes = np.array([self.silhouette(k) for k in numbers.tolist()])
+        gaps = np.log(self.heights[numbers - 2] / self.heights[np.minimum(numbers - 1, self.n - 2)])
+        scores = silhouettes / max(silhouettes.max(), 1e-12) + GAP * gaps
+        return numbers[np.argsort(-scores, kind="stable")].tolist()  # type: ignore[no-any-return]
 
     def silhouette(self, k: int) -> float:
         """Return the silhouette of the cut into k groups."""
