@@ -6,6 +6,7 @@ Makes the pages from made-up calls: the explorer with a server and as a file, in
 collection, the report of a training, the page of its validation, and the explanation of a dialogue. The first time
 takes 5 minutes, because a model is trained. --collections adds other collections, by their folders. Then look at
 index.html in the folder of the pictures, or at one sheet-*.png per page. Simulations of colour blindness come last.
+--before names a folder of pictures of an earlier version; change-*.png then shows each page before and after.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ NARROW, PHONE_WIDTH = 832, 500
 COLOURFUL = ("filtered", "reader")
 # A long page is cut off: pictures of more than 8192 pixels repeat themselves, and a phone has two per pixel.
 MOST_HIGH = 4000
+# Width of a picture beside another one by that of the page, and the space between them.
+BESIDE, SPACE = {1440: 960, 390: 390}, 24
 SHEET = """<meta charset="utf-8"><title>%s</title><style>
 body { font: 15px/1.4 sans-serif; margin: 1rem; background: #888; }
 section { margin-bottom: 2rem; } h2 { margin: 0 0 .5rem; } div { display: flex; flex-wrap: wrap; gap: .6rem; }
@@ -78,6 +81,7 @@ def main() -> None:
         "--only", nargs="*", default=[""], help="parts of the names of the pages to look at; default: all"
     )
     parser.add_argument("--widths", type=int, nargs="*", default=list(SIZES), choices=list(SIZES))
+    parser.add_argument("--before", type=Path, help="folder of pictures of an earlier version")
     parser.add_argument("--axe", type=Path, help="a newer axe.min.js than that of axe-core-python")
     options = parser.parse_args()
     began = time.monotonic()
@@ -93,7 +97,10 @@ def main() -> None:
             sys.stdout.writelines(f"{screen.name}: {line}\n" for line in screen.findings or ["nothing"])
             sys.stdout.flush()
             found += len(screen.findings)
-        sheets(page, [one for screens in groups for one in screens if one.pictures], options.pictures)
+        shown = [one for screens in groups for one in screens if one.pictures]
+        sheets(page, shown, options.pictures)
+    for one in shown if options.before else ():
+        beside(one, options.before, options.pictures)
     sys.stdout.write(f"{found} findings in {time.monotonic() - began:.0f} s; {options.pictures / 'index.html'}\n")
 
 
@@ -242,6 +249,23 @@ def sheets(page: Page, screens: Sequence[Screen], folder: Path) -> None:
         page.until("document.readyState === 'complete' && [...document.images].every((one) => one.complete)")
         picture(page, folder / f"sheet-{screen.name}.png")
         sheet.unlink()
+
+
+def beside(screen: Screen, before: Path, folder: Path) -> None:
+    """Write the widest and the narrowest picture of a screen before and after, if there were such ones."""
+    from PIL import Image
+
+    for width, shown in BESIDE.items():
+        pair = [where / f"{screen.name}-{width}.png" for where in (before, folder)]
+        if not all(path.exists() for path in pair):
+            continue
+        images = [Image.open(path).convert("RGB") for path in pair]
+        images = [one.resize((shown, one.height * shown // one.width)) for one in images]
+        high = min(max(one.height for one in images), 3 * shown)
+        together = Image.new("RGB", (2 * shown + SPACE, high), "white")
+        for place, one in enumerate(images):
+            together.paste(one, (place * (shown + SPACE), 0))
+        together.quantize(128).save(folder / f"change-{screen.name}-{width}.png", optimize=True)
 
 
 def section(screen: Screen) -> str:
