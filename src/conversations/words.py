@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 # Thai, Lao, Burmese, Khmer, kana and Chinese characters: scripts without blanks between words.
 UNSPACED = (
@@ -55,3 +56,29 @@ def words(text: str) -> list[str]:
 def short(number: float) -> str:
     """Return a number with three digits, large ones without decimals: 0.0123, 3.86, 1,234."""
     return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def percent(share: float, more: int = 0) -> str:
+    """Return a share in [0, 1] as "13%", one below 1 % with a decimal: "0.4%"; `more` decimals are added.
+
+    >>> percent(0.125), percent(0.0042), percent(0)
+    ('13%', '0.4%', '0%')
+    """
+    digits = more + (0 < share < 0.0095)
+    # Halves are rounded up, as browsers do.
+    return f"{math.floor(10**digits * 100 * share + 0.5) / 10**digits:.{digits}f}%"
+
+
+def mean(value: float, more: int = 0) -> str:
+    """Return a mean with two digits, a large one without decimals: 0.012, 3.0, 1,234; `more` decimals are added."""
+    return f"{value:,.{more + (max(0, 1 - math.floor(math.log10(abs(value)))) if value else 0)}f}"
+
+
+def from_to(before: float, after: float, written: Callable[[float, int], str] = percent) -> tuple[str, str]:
+    """Return two shares, or means, with as few decimals as tell them apart.
+
+    >>> from_to(0.0323, 0.127), from_to(0.0323, 0.0312), from_to(3.03, 2.7, mean)
+    (('3%', '13%'), ('3.2%', '3.1%'), ('3.0', '2.7'))
+    """
+    pairs = [(written(before, more), written(after, more)) for more in range(3)]
+    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conversations.vocabulary import by_word, word_list, word_lists, word_set
-from conversations.words import printable, words
+from conversations.words import from_to, mean, percent, printable, words
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=0x24F)))
@@ -22,6 +22,24 @@ def test_each_character_of_a_script_without_blanks_is_a_word():
 def test_what_could_steer_a_terminal_is_not_shown():
     assert printable("a\x1b[31m\nb\u202ec") == "a [31m b c"
     assert printable("x" * 200, 10) == "xxxxxxx..."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "written", "shown"),
+    [
+        (0.0323, 0.127, percent, ("3%", "13%")),
+        # A half is rounded up, as in a browser; Python would round to an even number.
+        (0, 0.125, percent, ("0%", "13%")),
+        (0.0042, 0.09, percent, ("0.4%", "9%")),
+        (0.0323, 0.0312, percent, ("3.2%", "3.1%")),
+        (3.03, 2.7, mean, ("3.0", "2.7")),
+        (3.04, 2.96, mean, ("3.04", "2.96")),
+        (1234.5, 0.0123, mean, ("1,234", "0.012")),
+        (2, 2, mean, ("2.0", "2.0")),
+    ],
+)
+def test_two_figures_have_as_few_decimals_as_tell_them_apart(before, after, written, shown):
+    assert from_to(before, after, written) == shown
 
 
 def test_parts_count_as_one_list_and_every_word_is_a_text():

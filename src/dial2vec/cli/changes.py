@@ -75,7 +75,7 @@ def groups(
 
 @click.command(
     epilog=examples(
-        "dial2vec compare calls --before 2026-05-01 --after 2026-05-01", "dial2vec compare calls-april calls-may"
+        "dial2vec compare calls", "dial2vec compare calls --before 2026-05-01", "dial2vec compare calls-april calls-may"
     )
 )
 @click.argument("folder", type=click.Path(path_type=Path))
@@ -102,6 +102,8 @@ def compare(
 ) -> None:
     """Show what changed between two periods, or two collections.
 
+    Without dates, the latest quarter of the dialogues, or the last addition, is compared with all before.
+
     Groups that grew, shrank, are new or gone; metadata and terms that changed; and dialogues that show it. A second
     collection has the same encoder; its dialogues go to the groups of the first.
     """
@@ -126,8 +128,11 @@ def compare(
         )
     if as_json:
         parts = [f'"{name}": {_plain(table, as_csv=False)}' for name, table in changes.records.items()]
-        click.echo(f'{{"n_before": {changes.n_before}, "n_after": {changes.n_after}, {", ".join(parts)}}}')
+        sizes = f'"n_before": {changes.n_before}, "n_after": {changes.n_after}'
+        click.echo(f'{{"since": {json.dumps(changes.since)}, {sizes}, {", ".join(parts)}}}')
         return
+    if before is None and after is None and second is None:
+        click.echo(f"The latest dialogues, from {changes.since} on, are compared with all before.")
     click.echo(f"{changes.n_before:,} dialogues before, {changes.n_after:,} after")
     click.echo(_comparison(changes, {"before": first, "after": second or first}))
 
@@ -196,10 +201,12 @@ def _over_time(table: Sequence[Record], over: Period) -> str:
 
 
 def _change(change: str, before: float, after: float, interval: tuple[float, float], p: float) -> str:
-    """Return a change of a share in words: "grew from 4.1% to 9.0% (+2.0 to +7.6 points, p 0.003)"."""
-    low, high = (f"{100 * end:+.1f}" for end in interval)
-    verb = {"new": "is new, from", "gone": "is gone, from"}.get(change, f"{change} from")
-    return f"{verb} {before:.1%} to {after:.1%} ({low} to {high} points, {_p(p)})"
+    """Return a change in words: "grew from 4% to 9% (+2.0 to +7.6 points, p 0.003)", "fell from 3.9 to 3.3 (...)"."""
+    from dial2vec.collection.changes.overview import moved
+
+    of_means = change in ("rose", "fell")
+    low, high = (short(end) if of_means else f"{100 * end:+.1f}" for end in interval)
+    return f"{moved(change, before, after)} ({low} to {high}{'' if of_means else ' points'}, {_p(p)})"
 
 
 def _p(p: float) -> str:
@@ -237,11 +244,7 @@ def _sentence(row: Record) -> str:
         group = f"{fitted(row['name'], NAME)} ({row['group']})"
     subject = group + (f": {printable(_what(row))}" if _what(row) else "")
     interval = row["low"], row["high"]
-    if row["change"] not in ("rose", "fell"):
-        return f"{subject} {_change(row['change'], row['before'], row['after'], interval, row['p_adjusted'])}"
-    low, high = map(short, interval)
-    means = f"{row['change']} from {short(row['before'])} to {short(row['after'])}"
-    return f"{subject} {means} ({low} to {high}, {_p(row['p_adjusted'])})"
+    return f"{subject} {_change(row['change'], row['before'], row['after'], interval, row['p_adjusted'])}"
 
 
 def _dialogue(example: Record, collection: CollectionFolder, term: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -67,12 +68,22 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
     click.echo(_table(clusters, collection))
     for sentence in clusters.news:
         click.echo(sentence)
+    say_changes(collection)
     click.echo(f"Cluster of each dialogue: {folder / 'clusters' / 'assignment.csv'}")
     hidden = len(clusters.clusters) - len(clusters.shown)
     if hidden:
         click.echo(f"Hidden: {hidden}; `dial2vec curate {quote(str(folder))} list` names them.")
     if like := next((cluster.typical[0] for cluster in clusters.shown if cluster.typical), None):
         click.echo(f"Next: dial2vec search {quote(str(folder))} --like {quote(like)}")
+
+
+def say_changes(collection: CollectionFolder) -> None:
+    """Print which topics changed clearly, if there are enough dialogues to compare."""
+    from dial2vec.collection.changes.headline import headline
+    from dial2vec.collection.changes.periods import TooFewError
+
+    with suppress(TooFewError):
+        click.echo("\n".join(headline(collection).lines))
 
 
 def _table(clusters: Clusters, collection: CollectionFolder) -> str:

@@ -142,17 +142,15 @@ def report(
     """
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise Dial2vecError(f"{output} does not end in .html; expected an .html file. Rename it.")
-    from conversations.progress import bar_to
+    from conversations.progress import waiting
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.summary import Scope, write_summary
 
     collection = CollectionFolder(folder)
     path = output or Path(f"{folder.resolve().name}.html")
     sheet = path.with_suffix(".pdf") if pdf else None
-    with bar_to(None, "dialogues read", unit="") as bar:
-        summary = write_summary(
-            path, collection, Scope(before, since, until, where), pdf=sheet, paper=paper, done=bar.update
-        )
+    with waiting("counting dialogues"):
+        summary = write_summary(path, collection, Scope(before, since, until, where), pdf=sheet, paper=paper)
     click.echo(f"{path}: {summary.dialogues:,} dialogues in {summary.areas} areas and {summary.topics} topics")
     if sheet is not None:
         click.echo(f"{sheet}: the same on one page of {paper}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from dial2vec.cli.clusters import say_changes
 from dial2vec.cli.explorer import PORT, show
 from dial2vec.cli.group import examples
 from dial2vec.cli.importing import import_, masks_of, options_of
@@ -89,6 +90,7 @@ def look(
         clusters = clusters_of(collection)
     for group in sorted(clusters.clusters, key=lambda group: -group.size) if clusters else ():
         click.echo(f"  {group.size:>6,}  {group.name}")
+    say_changes(collection)
     click.echo(f"\nNext:\n{_next_steps(folder)}\n")
     show(
         folder,

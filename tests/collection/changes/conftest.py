@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, none_split_off, write_clusters
 from dial2vec.collection.clustering.levels import Area
-from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.collection_folder import Addition, CollectionFolder, rows_file
 from dial2vec.encoder.nearest import unit_rows
 from tests.collection.made import written
 
@@ -70,3 +72,17 @@ def write_groups(collection: CollectionFolder, vectors: Any, topics: Any, k: int
     parents = np.arange(k, dtype=np.int32)
     state = ClusterState(centres, topics, centres, parents, topics, none_split_off(len(parents)))
     write_clusters(collection, clusters, state)
+
+
+def in_two_additions(collection: CollectionFolder, first: int) -> CollectionFolder:
+    """Let the dialogues after the first ones be a second addition, of 20 November."""
+    manifest = collection.manifest
+    (one,) = manifest.additions
+    starts = [*collection.rows["byte"].to_pylist(), one.text_bytes]
+    for number, part in enumerate((collection.rows[:first], collection.rows[first:])):
+        pq.write_table(part, rows_file(collection.folder, number))
+    parts = [(first, starts[first]), (one.dialogues - first, one.text_bytes - starts[first])]
+    days = ("2026-11-01T08:00:00+00:00", "2026-11-20T08:00:00+00:00")
+    additions = tuple(Addition("s", day, *part) for day, part in zip(days, parts, strict=True))
+    replace(manifest, additions=additions).write(collection.folder)
+    return CollectionFolder(collection.folder)

@@ -12,7 +12,7 @@ from dial2vec.errors import ArtifactError, CorpusError
 from .conftest import call
 
 APRIL, MAY = "2026-04-10", "2026-05-10"
-# Cards shrink from 40 of 50 to 20 of 60, loans stay at 10, fraud is new with 30.
+# Fraud is new with 30 of 60. Cards and loans have 40 and 10 of 50, then 20 and 10: without fraud no clear change.
 CALLS = [
     *call(0, 40, date=APRIL, metadata={"channel": "phone", "csat": 4}, text="my card is lost"),
     *call(1, 10, date=APRIL, metadata={"channel": "phone", "csat": 4}, text="a loan please"),
@@ -31,7 +31,7 @@ def test_groups_have_counts_shares_and_an_interval(changes):
     assert (changes.n_before, changes.n_after) == (50, 60)
     table = changes.groups.dropna(subset="group").set_index("name")
     assert table.index.tolist()[:2] == ["fraud", "cards"]
-    assert table["change"].to_dict() == {"fraud": "new", "cards": "shrank", "loans": ""}
+    assert table["change"].to_dict() == {"fraud": "new", "cards": "", "loans": ""}
     assert table.loc["cards", ["size_before", "size_after", "n_before", "n_after"]].tolist() == [40, 20, 50, 60]
     assert table.loc["cards", ["before", "after"]].tolist() == pytest.approx([0.8, 1 / 3])
     low, high = newcombe(40, 50, 20, 60)
@@ -70,11 +70,18 @@ def test_dialogues_show_each_change_on_the_side_that_has_more(changes):
     fraud = table[(table["kind"] == "group") & (table["name"] == "fraud")]
     assert fraud["side"].tolist() == ["after"] * 3
     assert {int(one.removeprefix("calls-")) for one in fraud["dialogue_id"]} <= set(range(80, 110))
-    cards = table[(table["kind"] == "group") & (table["name"] == "cards")]
-    assert {int(one.removeprefix("calls-")) for one in cards["dialogue_id"]} <= set(range(40))
+    assert set(table[table["kind"] == "group"]["name"]) == {"fraud"}
     wallet = table[(table["kind"] == "metadata") & (table["group"] == 10) & (table["what"] == "channel = chat")]
     assert {int(one.removeprefix("calls-")) for one in wallet["dialogue_id"]} <= set(range(50, 70))
     assert table[(table["kind"] == "term") & (table["what"] == "card")]["side"].tolist() == ["before"] * 3
+
+
+def test_without_dates_the_latest_quarter_is_compared(make, changes):
+    latest = compare_groups(make(CALLS, k=3, name="same"))
+    assert (latest.since, latest.n_before, latest.n_after) == ("2026-05-10", 50, 60)
+    assert latest.groups.equals(changes.groups)
+    with pytest.raises(CorpusError, match="has too few dialogues to compare the latest with those before; expected 20"):
+        compare_groups(make(CALLS[:60], name="few", k=2))
 
 
 def test_dates_end_the_periods(make):
@@ -135,7 +142,6 @@ def test_filters_and_keys_choose_what_is_compared(make):
 @pytest.mark.parametrize(
     ("dates", "message"),
     [
-        ({}, "found neither a date nor a second collection to compare .* with; expected one of them"),
         ({"before": "soon"}, "'soon' is no date; expected one such as 2026-03-04"),
         ({"before": "2026-05-02", "after": "2026-05-01"}, "--before 2026-05-02 is later than --after 2026-05-01"),
         ({"before": "2026-01-01"}, r"has no dialogue before 2026-01-01 \(the dates are from 2026-04-10"),

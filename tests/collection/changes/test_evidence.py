@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom, mannwhitneyu, rankdata, ttest_ind
 
-from dial2vec.collection.changes.evidence import adjusted, change_words, exact_p, newcombe, rank_p, welch, wilson
+from dial2vec.collection.changes.evidence import (
+    adjusted,
+    change_words,
+    exact_p,
+    newcombe,
+    parts_p,
+    rank_p,
+    welch,
+    wilson,
+)
 
 
 def test_the_interval_of_a_share_is_that_of_wilson():
@@ -87,3 +96,39 @@ def test_a_group_is_new_if_it_had_almost_nothing_before():
     words = change_words(before, [100] * 5, after, [100] * 5, [0.01] * 5)
     assert words.tolist() == ["new", "new", "grew", "shrank", "gone"]
     assert change_words([0], [100], [30], [100], [0.06]).tolist() == [""]
+
+
+def told(before: list[int], after: list[int]) -> list[int]:
+    return np.flatnonzero(adjusted(parts_p(before, after)) <= 0.05).tolist()
+
+
+def test_topics_that_only_look_smaller_because_another_is_new_do_not_change():
+    before, after = [0, 300, 300, 300, 300], [350, 250, 250, 250, 250]
+    # Alone, each of the old ones has a clearly smaller share.
+    assert (exact_p(300, 1200, 250, 1350) < 0.001).all()
+    assert told(before, after) == [0]
+
+
+def test_topics_that_only_look_larger_because_another_halved_do_not_change():
+    assert told([400, 200, 200, 200], [200, 200, 200, 200]) == [0]
+
+
+def test_a_halving_beside_a_new_topic_is_found():
+    assert told([0, 24, 168, 180, 180, 180], [36, 32, 28, 60, 60, 60]) == [0, 1, 2]
+
+
+def test_of_two_topics_alone_the_one_that_grew_changed():
+    assert told([90, 10], [50, 50]) == [1]
+    assert told([10, 90], [50, 50]) == [0]
+
+
+def test_shares_that_move_by_chance_are_not_told():
+    rng, claims = np.random.default_rng(3), 0
+    for _ in range(200):
+        claims += bool(told(*rng.multinomial((400, 200), np.full(8, 1 / 8)).tolist()))
+    # At 5 %, more than 18 of 200 have a probability of 1 %.
+    assert claims <= 18
+
+
+def test_all_topics_may_be_gone_but_one():
+    assert told([45, 45, 10], [0, 0, 100]) == [2]

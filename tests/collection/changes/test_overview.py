@@ -29,7 +29,7 @@ def test_a_group_has_its_size_share_mean_and_spread(make):
     assert table["mean.csat"].tolist() == pytest.approx([4.5, 1.5])
     # 30 values that are 0.5 from their mean: variance 30 · 0.25 / 29.
     assert table.loc[11, "sd.csat"] == pytest.approx((30 * 0.25 / 29) ** 0.5)
-    assert table.loc[10, "stands_out"] == "channel = phone 100% (others 0%); csat 1.5 (others 4.5)"
+    assert table.loc[10, "stands_out"] == "100% by phone (others 0%); csat 1.5 (others 4.5)"
 
 
 def test_what_stands_out_has_an_interval_and_counts_all_tries(make):

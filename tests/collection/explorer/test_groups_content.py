@@ -65,8 +65,8 @@ def test_a_dialogue_that_came_after_the_clustering_is_in_no_group(make):
     content = all_of(make([*call(0, 4), *call(1, 4)], settled=6))
     assert members_of(content)[1] == [0] * 4 + [1] * 2 + [-1] * 2
     assert content["similarity"].tolist()[6:] == [0, 0]
-    line = content["news"]["lines"][0]
-    assert line["text"] == "2 dialogues came after the topics. dial2vec cluster calls sorts them in."
+    [sentence] = content["news"]["sentences"]
+    assert sentence == "2 conversations came after the topics. dial2vec cluster calls sorts them in."
 
 
 def test_typical_dialogues_are_the_closest_to_the_centre_and_quoted_by_the_turn_that_speaks_for_the_topic(make):
@@ -145,8 +145,8 @@ def test_what_stands_out_begins_with_the_clearest_value_of_each_key(make):
         *call(1, 20, metadata={"channel": "mail", "team": "b"}),
     ]
     topics = all_of(make(calls))["groups"][1]
-    assert topics[1]["stands_out"] == ["channel = phone 100% (others 3%)", "team = a 100% (others 3%)"]
-    keys = [finding.split(" = ")[0] for finding in topics[0]["stands_out"]]
+    assert topics[1]["stands_out"] == ["100% by phone (others 3%)", "team = a 100% (others 3%)"]
+    keys = ["channel" if " by " in finding else "team" for finding in topics[0]["stands_out"]]
     assert keys[:2] in (["channel", "team"], ["team", "channel"])
 
 

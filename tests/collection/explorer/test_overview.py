@@ -113,14 +113,6 @@ def test_counts_follow_the_other_conditions_and_mark_the_usual_share(page):
     assert page.value(f"{topic(1)}.usual.hidden")
 
 
-def test_news_lead_to_their_topic(page):
-    lines = "[...document.querySelectorAll('.news li button')].map((one) => one.textContent)"
-    assert page.value(lines) == ["“loans” grew from 10% to 45%", f"“cards {EVIL}” shrank from 80% to 45%"]
-    page.click(".news .grew button")
-    page.until(f"{STATE} === '[1,1]'")
-    assert "Grew from 10% to 45% since 2026-02-10." in page.value(f"{topic(1)}.more.textContent")
-
-
 def test_a_typical_dialogue_opens_at_the_turn_that_speaks_for_the_topic(page):
     page.click("#topics .topic .line button")
     page.until(f"{STATE} === '[1,0]'")
@@ -138,10 +130,10 @@ def test_smaller_topics_are_folded_until_one_of_them_is_chosen(page):
         """window.tried = (() => {
       const one = { name: "x", described: null, summary: "", terms: [], size: 1, share: .1, trend: [] };
       const quote = { row: 0, turn: 0, speaker: "a", text: "b" };
-      const more = { area: 0, fine: [], stands_out: [], quote, quotes: [quote], grew: null, new: false };
+      const more = { area: 0, fine: [], stands_out: [], quote, quotes: [quote], change: null };
       const topics = Array.from({ length: 8 }, (_, at) => ({ ...one, ...more, name: `topic ${at}` }));
       const area = { ...one, topics: topics.map((_, at) => at) };
-      const news = { periods: [], totals: [], since: null, compared: null, added: 0, lines: [] };
+      const news = { periods: [], totals: [], first_late: null };
       document.getElementById("topics").replaceChildren();
       const colourings = [{ title: "topic", names: ["topic 1"], colours: ["#112233"] }];
       const content = { groups: [[area], topics, []], news, ids: ["d"], colourings };

@@ -37,13 +37,13 @@ def test_a_sheet_says_how_many_dialogues_of_when_are_about_what(calls):
     assert summary.largest == (("money", pytest.approx(80 / 110)), ("crime", pytest.approx(30 / 110)))
     assert (summary.areas, summary.topics) == (2, 3)
     assert [row.name for row in summary.rows] == ["money", "cards", "loans", "crime"]
-    assert summary.rows[1].stands_out == "csat 3.33 (others 4)"
+    assert summary.rows[1].stands_out == "csat 3.3 (others 4.0)"
 
 
 def test_the_periods_are_compared_from_the_last_quarter_on(calls):
     changed = summarize(calls).changed
-    assert (changed.since, changed.n_before, changed.n_after) == ("2026-05-10", 50, 60)
-    assert changed.lines[0].text == "fraud is new, from 0% to 50%"
+    assert (changed.since, changed.sizes) == ("2026-05-10", (50, 60))
+    assert changed.topics[2].sentence.startswith("New: fraud 0% → 50%; 30 conversations, all since 10 May")
     assert summarize(calls, Scope(before="2026-05-01")).changed.since == "2026-05-01"
 
 
@@ -65,10 +65,10 @@ def test_only_dialogues_that_meet_the_conditions_are_counted(calls):
 def test_dialogues_without_dates_have_no_changes_but_the_news_of_the_clustering(make):
     calls = make([*call(0, 30), *call(1, 30)])
     stored = read_stored(calls)
-    write_clusters(calls, replace(stored.clusters, news=("Cluster 3 (tax) has appeared",)), stored.state)
+    write_clusters(calls, replace(stored.clusters, news=("Cluster 10 (cards) splits into two now.",)), stored.state)
     summary = summarize(calls)
     assert (summary.dates, summary.changed) == (None, None)
-    assert summary.news == ("Cluster 3 (tax) has appeared",)
+    assert summary.news == ("“cards” could be two topics now.",)
     assert {row.trend for row in summary.rows} == {()}
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.changes.changed_terms import changed_terms
 from dial2vec.collection.changes.contrasting import Compared, Contrast, contrasts
-from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, change_words, exact_p, newcombe
+from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, change_words, exact_p, newcombe, parts_p
 from dial2vec.collection.changes.facts import KnownFacts, facts_of
 from dial2vec.collection.changes.grouped import Record
 from dial2vec.collection.changes.sides import Sides, Span, sides_of
@@ -46,11 +46,13 @@ class GroupChanges:
         the properties of these names.
     :param n_before: number of dialogues on the first side.
     :param n_after: number of dialogues on the second side.
+    :param since: start of the second period; "" with two collections.
     """
 
     records: dict[str, list[Record]]
     n_before: int
     n_after: int
+    since: str = ""
 
     @property
     def groups(self) -> pd.DataFrame:
@@ -90,7 +92,7 @@ class GroupChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class ComparedRow:
     """One row of a table, with the rows of the dialogues that show it, the clearest first."""
 
     group: int | None
@@ -114,9 +116,10 @@ def compare_groups(
 ) -> GroupChanges:
     """Return what changed between two periods of a collection, or from one collection to another.
 
-    Shares are tested by Fisher's exact test, with Newcombe's intervals; numbers by their ranks (Mann and Whitney), with
-    Welch's intervals of the means. p-values are adjusted for all tries of a table (Benjamini and
-    Hochberg 1995), and for the three tables.
+    Without dates and a second collection, the latest quarter of the dialogues, or without dates the last addition, is
+    compared with all before. Shares are tested by Fisher's exact test, those of groups by `evidence.parts_p`, with
+    Newcombe's intervals; numbers by their ranks (Mann and Whitney), with Welch's intervals of the means. p-values are
+    adjusted for all tries of a table (Benjamini and Hochberg 1995), and for the three tables.
 
     :param other: second collection by the same encoder; its dialogues go to the groups of the first.
     :param before: end of the first period, exclusive: an ISO date, in UTC; None means `after`, or with `other` no end.
@@ -133,15 +136,20 @@ def compare_groups(
     """
     sides = sides_of(collection, other, Span(before, after, since, until), filters)
     facts = facts_of(*sides.collections, keys=keys)
-    tables = {"groups": _groups(sides), "metadata": _metadata(sides, facts), "terms": _terms(sides, seed, done)}
+    tables = {
+        "groups": compared_topics(sides),
+        "metadata": compared_metadata(sides, facts),
+        "terms": _terms(sides, seed, done),
+    }
     return GroupChanges(
         {name: _records(sides, rows, *COLUMNS[name]) for name, rows in tables.items()}
         | {"dialogues": _shown(sides, tables)},
-        *np.bincount(sides.side[sides.side >= 0], minlength=2).tolist(),
+        *sides.sizes,
+        since=sides.since,
     )
 
 
-def _groups(sides: Sides) -> list[_Row]:
+def compared_topics(sides: Sides) -> list[ComparedRow]:
     """Return a row per group, clear changes first, and one on dialogues that are far from every group."""
     k, groups, far = len(sides.grouped.ids), sides.grouped.groups, _is_far(sides)
     first, second = (
@@ -149,7 +157,7 @@ def _groups(sides: Sides) -> list[_Row]:
         for side in (0, 1)
     )
     four = first, np.full(k + 1, (sides.side == 0).sum()), second, np.full(k + 1, (sides.side == 1).sum())
-    p = exact_p(*four)
+    p = np.append(parts_p(first[:k], second[:k]), exact_p(*(counts[k] for counts in four)))
     corrected = adjusted(p, tables=TABLES)
     change = change_words(*four, corrected)
     shares = first / four[1], second / four[3]
@@ -160,7 +168,7 @@ def _groups(sides: Sides) -> list[_Row]:
     for at in [*np.lexsort((-np.abs(shares[1] - shares[0])[:k], change[:k] == "")), k]:
         record = {"size_before": int(first[at]), "size_after": int(second[at])}
         record |= _figures(compared[at], float(corrected[at]), str(change[at]))
-        rows.append(_Row(None if at == k else int(at), record, "", _showing_group(sides, int(at), far, record)))
+        rows.append(ComparedRow(None if at == k else int(at), record, "", _showing_group(sides, int(at), far, record)))
     return rows
 
 
@@ -192,7 +200,7 @@ def _is_far(sides: Sides) -> NDArray[np.bool_]:
     return scores < np.quantile(scores[first], FAR)
 
 
-def _metadata(sides: Sides, facts: KnownFacts) -> list[_Row]:
+def compared_metadata(sides: Sides, facts: KnownFacts) -> list[ComparedRow]:
     """Return a row per clear change of the metadata: in all dialogues, then within groups, the clearest first."""
     k = len(sides.grouped.ids)
     cells = np.where(sides.side >= 0, 2 * sides.grouped.groups.astype(np.int64) + sides.side, -1)
@@ -209,7 +217,7 @@ def _metadata(sides: Sides, facts: KnownFacts) -> list[_Row]:
     return [_fact(sides, facts, item, p, None if item.pair == k else item.pair) for item, p in clear]
 
 
-def _fact(sides: Sides, facts: KnownFacts, contrast: Contrast, p: float, group: int | None) -> _Row:
+def _fact(sides: Sides, facts: KnownFacts, contrast: Contrast, p: float, group: int | None) -> ComparedRow:
     key, value, compared = contrast.key, contrast.value, contrast.compared
     n_before, n_after, before, after, *_ = compared
     if value is None:
@@ -226,10 +234,10 @@ def _fact(sides: Sides, facts: KnownFacts, contrast: Contrast, p: float, group: 
     if group is not None:
         shows &= sides.grouped.groups == group
     record = {"key": key, "value": value} | _figures(compared, p, change)
-    return _Row(group, record, what, sides.grouped.closest(np.flatnonzero(shows), SHOWN))
+    return ComparedRow(group, record, what, sides.grouped.closest(np.flatnonzero(shows), SHOWN))
 
 
-def _terms(sides: Sides, seed: int, done: Callable[[int], object]) -> list[_Row]:
+def _terms(sides: Sides, seed: int, done: Callable[[int], object]) -> list[ComparedRow]:
     rows = []
     for term in changed_terms(sides, seed=seed, done=done):
         first, n_first, second, n_second = four = term.counts
@@ -237,7 +245,7 @@ def _terms(sides: Sides, seed: int, done: Callable[[int], object]) -> list[_Row]
         compared = Compared(n_first, n_second, first / n_first, second / n_second, float(low), float(high), term.p)
         change = str(change_words(*four, term.p_adjusted))
         record = {"term": term.text} | _figures(compared, term.p_adjusted, change)
-        rows.append(_Row(term.group, record, term.text, sides.grouped.closest(term.rows, SHOWN)))
+        rows.append(ComparedRow(term.group, record, term.text, sides.grouped.closest(term.rows, SHOWN)))
     return rows
 
 
@@ -247,13 +255,13 @@ def _figures(compared: Compared, p_adjusted: float, change: str) -> dict[str, An
     return compared._asdict() | {"difference": difference, "p_adjusted": p_adjusted, "change": change}
 
 
-def _of_group(sides: Sides, row: _Row, *, everywhere: str | None) -> dict[str, Any]:
+def _of_group(sides: Sides, row: ComparedRow, *, everywhere: str | None) -> dict[str, Any]:
     if row.group is None:
         return {"group": None, "name": everywhere}
     return {"group": int(sides.grouped.ids[row.group]), "name": sides.grouped.names[row.group]}
 
 
-def _records(sides: Sides, rows: Sequence[_Row], *columns: str) -> list[Record]:
+def _records(sides: Sides, rows: Sequence[ComparedRow], *columns: str) -> list[Record]:
     everywhere = FAR_NAME if "size_before" in columns else None
     records = (_of_group(sides, row, everywhere=everywhere) | row.record for row in rows)
     return sides.grouped.without_hidden(
@@ -261,7 +269,7 @@ def _records(sides: Sides, rows: Sequence[_Row], *columns: str) -> list[Record]:
     )
 
 
-def _shown(sides: Sides, tables: Mapping[str, Sequence[_Row]]) -> list[Record]:
+def _shown(sides: Sides, tables: Mapping[str, Sequence[ComparedRow]]) -> list[Record]:
     """Return the dialogues that show the changes of the tables."""
     records = [
         {"kind": kind.removesuffix("s")}

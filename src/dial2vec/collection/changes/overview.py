@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conversations.words import short
+from conversations.words import from_to, mean, percent
 from dial2vec.collection.changes.contrasting import contrasts
 from dial2vec.collection.changes.evidence import LEVEL, adjusted
 from dial2vec.collection.changes.facts import Cells, KnownFacts, facts_of, mean_and_sd, sums_of
@@ -22,6 +24,9 @@ STANDING_OUT = (
     *("group", "name", "key", "value", "n_inside", "n_outside", "inside", "outside"),
     *("difference", "low", "high", "p", "p_adjusted"),
 )
+# With many dialogues trifles are certain, too. Told is a share that is higher by 0.1, or twice as high and by 0.03,
+# and a mean that differs by a fifth of the standard deviation.
+MUCH, TWICE, LITTLE, OF_SPREAD = 0.1, 2, 0.03, 0.2
 
 
 def groups_table(
@@ -73,11 +78,15 @@ def overview(
     if rows is not None:
         cells = np.full(len(cells), -1)
         cells[rows] = grouped.groups[rows]
-    marks = _standing_out(grouped, facts, cells)
+    marks = marks_of(grouped, facts, cells)
     return _table(grouped, facts, cells, marks), marks
 
 
-def _standing_out(grouped: Grouped, facts: KnownFacts, cells: Cells) -> list[Record]:
+def marks_of(grouped: Grouped, facts: KnownFacts, cells: Cells) -> list[Record]:
+    """Return the rows of `standing_out`.
+
+    :param cells: group of each dialogue, as its place; -1 leaves a dialogue out.
+    """
     own = np.eye(len(grouped.ids), dtype=bool)
     tried = contrasts(facts, cells, ~own, own)
     rows = []
@@ -115,9 +124,51 @@ def _table(grouped: Grouped, facts: KnownFacts, cells: Cells, marks: Sequence[Re
     return sorted(grouped.without_hidden(table, "id"), key=lambda row: -row["size"])
 
 
+def moved(change: str, before: float, after: float) -> str:
+    """Return a change of a share or a mean: "grew from 4% to 9%", "is new, from 0% to 8%", "fell from 3.0 to 2.7"."""
+    verb = {"new": "is new,", "gone": "is gone,"}.get(change, change)
+    return f"{verb} from {' to '.join(from_to(before, after, mean if change in ('rose', 'fell') else percent))}"
+
+
 def in_words(mark: Record) -> str:
-    """Return one finding: "channel = phone 62% (others 31%)" or "csat 2.1 (others 3.9)"."""
-    key, value, inside, outside = (mark[name] for name in ("key", "value", "inside", "outside"))
-    if value is None:
-        return f"{key} {short(inside)} (others {short(outside)})"
-    return f"{key} = {value} {inside:.0%} (others {outside:.0%})"
+    """Return one finding: "62% by phone (others 31%)", "plan = gold 62% (others 31%)" or "csat 2.1 (others 3.9)"."""
+    key, value = mark["key"], mark["value"]
+    inside, outside = from_to(mark["inside"], mark["outside"], mean if value is None else percent)
+    subject = key if value is None else f"{key} = {value}"
+    return f"{inside} by {value} (others {outside})" if _is_channel(mark) else f"{subject} {inside} (others {outside})"
+
+
+def _is_channel(mark: Record) -> bool:
+    """Return whether a finding is on a channel, which sentences name without its key."""
+    return mark["value"] is not None and mark["key"].lower() == "channel"
+
+
+def findings_of(marks: Iterable[Record]) -> dict[int, list[str]]:
+    """Return the findings that are large enough to be told in words, by the id of their group, the clearest first."""
+    # In half widths of their intervals shares and means can be compared; all p-values of many dialogues are 0.
+    clear = sorted(filter(_matters, marks), key=lambda mark: -abs(mark["difference"]) / _half(mark))
+    # The clearest value of each key comes before the second one of any.
+    seen = Counter[tuple[int, str]]()
+    ranked = list[tuple[int, Record]]()
+    for mark in clear:
+        key = mark["group"], mark["key"]
+        ranked.append((seen[key], mark))
+        seen[key] += 1
+    findings: dict[int, list[str]] = {}
+    for _, mark in sorted(ranked, key=itemgetter(0)):
+        findings.setdefault(mark["group"], []).append(in_words(mark))
+    return findings
+
+
+def _half(mark: Record) -> float:
+    """Return half the width of the interval of a difference."""
+    return max(float(mark["high"] - mark["low"]), 1e-9) / 2
+
+
+def _matters(mark: Record) -> bool:
+    """Return whether a difference is large enough to be told."""
+    difference = abs(mark["difference"])
+    if mark["value"] is not None:
+        return difference >= MUCH or (difference >= LITTLE and mark["inside"] >= TWICE * mark["outside"])
+    # The interval is about 2 sd / √n wide on each side, if the others are many.
+    return bool(difference >= OF_SPREAD * _half(mark) * mark["n_inside"] ** 0.5 / 2)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue, moment_of
 from dial2vec.collection.changes.grouped import Grouped, nearest_groups
 from dial2vec.collection.changes.over_time import dated_rows
+from dial2vec.collection.changes.periods import TooFewError, latest_sides
 from dial2vec.collection.clustering.partition import Vectors
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
@@ -20,6 +21,8 @@ from dial2vec.errors import CorpusError
 @dataclass(frozen=True, slots=True)
 class Span:
     """The dates of both sides; each is an ISO date or time, in UTC unless it has a zone, or None without a limit.
+
+    Without `before` and `after`, the second period of one collection is the latest one (`periods.latest_sides`).
 
     :param before: end of the first period, exclusive; None means `after`.
     :param after: start of the second period; None means `before`.
@@ -40,11 +43,18 @@ class Sides:
     :param collections: one collection, or two.
     :param grouped: groups of all dialogues.
     :param side: 0 for the first side, 1 for the second, -1 for neither, int64 [n].
+    :param since: start of the second period; "" with two collections.
     """
 
     collections: tuple[CollectionFolder, ...]
     grouped: Grouped
     side: NDArray[np.int64]
+    since: str = ""
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Return the number of dialogues on both sides."""
+        return int((self.side == 0).sum()), int((self.side == 1).sum())
 
     def id_of(self, row: int) -> str:
         """Return the id of a dialogue."""
@@ -72,34 +82,38 @@ class Sides:
 
 
 def sides_of(
-    collection: CollectionFolder, other: CollectionFolder | None, span: Span, filters: Filters | None
+    collection: CollectionFolder,
+    other: CollectionFolder | None,
+    span: Span,
+    filters: Filters | None,
+    *,
+    grouped: Grouped | None = None,
 ) -> Sides:
     """Return the dialogues of both sides with their groups.
 
+    :param grouped: groups of all dialogues, if they are known.
     :raises ArtifactError: if the first collection has no clusters, or damaged ones.
     :raises CorpusError: if a side has no dialogue, a date is invalid or missing, a filter is invalid or names something
         unknown, or the collections have different encoders.
     """
-    if other is None and span.before is None and span.after is None:
-        raise CorpusError(
-            f"found neither a date nor a second collection to compare {collection.folder} with; expected one of them. "
-            "Give --before and --after, or a second folder."
-        )
     before, after = span.before, span.after
-    if other is None:
-        before, after = before or after, after or before
-        if _moment(before or "") > _moment(after or ""):
-            raise CorpusError(
-                f"--before {before} is later than --after {after}, so dialogues would be on both sides; expected "
-                "periods that do not overlap. Take an earlier --before."
-            )
-    first = _rows(collection, span.since, before, filters)
-    second = _rows(other or collection, after, span.until, filters)
-    grouped = nearest_groups(collection, other)
+    if other is None and before is None and after is None:
+        after, first, second = latest_sides(collection, _rows(collection, span.since, span.until, filters))
+    else:
+        if other is None:
+            before, after = before or after, after or before
+            if _moment(before or "") > _moment(after or ""):
+                raise CorpusError(
+                    f"--before {before} is later than --after {after}, so dialogues would be on both sides; expected "
+                    "periods that do not overlap. Take an earlier --before."
+                )
+        first = _rows(collection, span.since, before, filters)
+        second = _rows(other or collection, after, span.until, filters)
+    grouped = grouped or nearest_groups(collection, other)
     side = np.full(len(grouped.groups), -1)
     side[first] = 0
     side[second + (len(collection) if other is not None else 0)] = 1
-    return Sides((collection,) if other is None else (collection, other), grouped, side)
+    return Sides((collection,) if other is None else (collection, other), grouped, side, after or "")
 
 
 def _rows(
@@ -122,7 +136,7 @@ def _rows(
         if len(times):
             period += f" (the dates are from {times.min()} to {times.max()})"
     if not len(rows):
-        raise CorpusError(
+        raise TooFewError(
             f"{collection.folder} has no dialogue {period}; expected dialogues on both sides. Choose other dates or "
             "filters."
         )

@@ -24,10 +24,10 @@ SCRIPTS = [
     for name in (
         *("unpacking", "meaning", "words", "finding", "sources", "list", "search", "link", "selection"),
         *("picture", "points", "names", "gestures", "curation", "reader", "tip", "map", "conditions", "tabs"),
-        *("overview", "filters", "legend", "explorer"),
+        *("overview", "changes", "filters", "legend", "explorer"),
     )
 ]
-STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "overview", "filters", "reader")]
+STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "overview", "changes", "filters", "reader")]
 # Such a page has 10 to 30 MB, which a browser opens in a few seconds.
 MOST_DIALOGUES = 20_000
 

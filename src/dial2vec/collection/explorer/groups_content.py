@@ -5,12 +5,10 @@ Sizes and trends count the dialogues on the page; what stands out, and the news,
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,9 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.words import cut
-from dial2vec.collection.changes.grouped import Record
-from dial2vec.collection.changes.overview import in_words, overview
+from dial2vec.collection.changes.headline import ready_headlines
+from dial2vec.collection.changes.overview import findings_of, overview
+from dial2vec.collection.changes.periods import Periods, periods_of
 from dial2vec.collection.clustering.clusters import Cluster, Stored, read_stored
 from dial2vec.collection.clustering.decided import renamed_ids
 from dial2vec.collection.clustering.decisions import read_decisions
@@ -28,22 +27,11 @@ from dial2vec.collection.clustering.partition import Groups, Vectors
 from dial2vec.collection.clustering.speaking import speaking_scores
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.describing.describing import read_descriptions
-from dial2vec.collection.explorer.news_content import (
-    Arrivals,
-    Changes,
-    Periods,
-    changes_of,
-    command_of,
-    news_of,
-    periods_of,
-)
+from dial2vec.collection.explorer.news_content import NO_NEWS, change_of, command_of, news_of
 from dial2vec.data.terms import Term
 
 # Typical dialogues of a group, terms that are listed, and findings on what stands out.
 TYPICAL, TERMS, FINDINGS = 3, 10, 6
-# With many dialogues trifles are certain, too. Shown is a share that is higher by 0.1, or twice as high and by 0.03,
-# and a mean that differs by a fifth of the standard deviation.
-MUCH, TWICE, LITTLE, OF_SPREAD = 0.1, 2, 0.03, 0.2
 # Longest text of a turn; the table shows about two lines of it.
 CHARACTERS = 240
 # Rows whose vectors are in memory at a time, few enough for the processor's cache.
@@ -59,21 +47,24 @@ def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dic
         `similarity` of each dialogue to the centre of its topic, uint8 [n], 255 for a cosine of 1; and `news`.
     :raises ArtifactError: if the clusters or their descriptions are damaged.
     """
-    stored, added = read_stored(collection), Arrivals.of(collection)
+    stored = read_stored(collection)
     if stored is None:
-        news: dict[str, Any] = {"since": None, "compared": None, "added": 0, "lines": []}
-        news |= {"periods": [], "totals": [], "command": command_of(collection)}
+        news = NO_NEWS | dict.fromkeys(("spans", "sentences", "periods", "totals"), ())
+        news["command"] = command_of(collection)
         return {"groups": None, "members": [], "similarity": None, "news": news}
     periods = periods_of(collection)
-    changes = changes_of(collection, stored, periods, added)
-    page = _Page(collection, stored, rows, periods)
-    groups = [_areas(page), _topics(page, changes), _fine_topics(page)]
+    page, headlines = _Page(collection, stored, rows, periods), ready_headlines(collection)
+    areas, topics = (
+        {place: change_of(change) for place, change in changes.items()}
+        for changes in ((headlines[0].areas, headlines[0].topics) if headlines else ({}, {}))
+    )
+    groups = [_areas(page, areas, topics), _topics(page, topics), _fine_topics(page)]
+    news = news_of(collection, stored, headlines, periods.names, index=page.topics.index, names=page.shown_names)
     return {
         "groups": groups,
         "members": [level.members.astype(np.int16) for level in page.levels],
         "similarity": np.round(255 * page.cosines[0].clip(0, 1)).astype(np.uint8),
-        "news": {"periods": periods.names, "totals": page.totals, "command": command_of(collection)}
-        | news_of(collection, stored, changes, added, index=page.topics.index, names=page.shown_names),
+        "news": news | {"periods": periods.names, "totals": page.totals, "command": command_of(collection)},
     }
 
 
@@ -132,8 +123,7 @@ class _Page:
         areas = np.append(self.area_of, -1)[topics]
         self.levels = [_Level.of(areas), _Level.of(topics), _Level.of(fine)]
         self.topics, self.fine = self.levels[1:]
-        on_page = periods.of_rows[rows]
-        self.totals: list[int] = np.bincount(on_page[on_page >= 0], minlength=len(periods.names)).tolist()
+        self.totals: list[int] = periods.totals(rows).tolist()
         self.described = read_descriptions(collection) or {"clusters": {}, "areas": {}}
         self.renamed = renamed_ids(stored, read_decisions(collection.folder))
 
@@ -199,24 +189,21 @@ class _Page:
         return quotes, scores.index(max(scores))
 
 
-def _areas(page: _Page) -> list[dict[str, Any]]:
+def _areas(page: _Page, changes: Mapping[int, Any], of_topics: Mapping[int, Any]) -> list[dict[str, Any]]:
     level, made = page.levels[0], []
     topics = [page.area_of[place] for place in page.topics.order]
     facts = zip(level.order, level.sizes, page.trends(level), strict=True)
     for place, size, trend in facts:
         area = page.stored.clusters.areas[place]
-        made.append(
-            {
-                **_said(area, size, page),
-                "trend": trend,
-                "topics": [at for at, own in enumerate(topics) if own == place],
-            }
-        )
+        own = [at for at, of in enumerate(topics) if of == place]
+        # An area with one topic is that topic.
+        change = changes.get(place) if len(own) > 1 else of_topics.get(page.topics.order[own[0]])
+        made.append({**_said(area, size, page), "trend": trend, "topics": own, "change": change})
     return made
 
 
-def _topics(page: _Page, changes: Changes) -> list[dict[str, Any]]:
-    level, findings = page.topics, _findings(page.collection)
+def _topics(page: _Page, changes: Mapping[int, Any]) -> list[dict[str, Any]]:
+    level, findings = page.topics, findings_of(overview(page.collection)[1])
     areas, parents = page.levels[0].index, page.stored.state.fine_parents
     fine: dict[int, list[int]] = {}
     for at, place in enumerate(page.fine.order):
@@ -232,12 +219,11 @@ def _topics(page: _Page, changes: Changes) -> list[dict[str, Any]]:
                 "trend": trend,
                 "area": areas[int(page.area_of[place])],
                 "fine": fine.get(place, []),
-                "stands_out": findings.get(cluster.id, []),
+                "stands_out": findings.get(cluster.id, [])[:FINDINGS],
                 "typical": typical,
                 "quote": quotes[best],
                 "quotes": quotes,
-                "new": place in changes.new,
-                "grew": changes.grew.get(place),
+                "change": changes.get(place),
             }
         )
     return made
@@ -257,39 +243,6 @@ def _fine_topics(page: _Page) -> list[dict[str, Any]]:
         }
         for place, size, typical in facts
     ]
-
-
-def _findings(collection: CollectionFolder) -> dict[int, list[str]]:
-    """Return what stands out in each cluster in words, by its id, the clearest first."""
-    # In half widths of their intervals shares and means can be compared; all p-values of many dialogues are 0.
-    clear = sorted(filter(_matters, overview(collection)[1]), key=lambda mark: -abs(mark["difference"]) / _half(mark))
-    # The clearest value of each key comes before the second one of any.
-    seen = Counter[tuple[int, str]]()
-    ranked = list[tuple[int, Record]]()
-    for mark in clear:
-        key = mark["group"], mark["key"]
-        ranked.append((seen[key], mark))
-        seen[key] += 1
-    findings: dict[int, list[str]] = {}
-    for _, mark in sorted(ranked, key=itemgetter(0)):
-        own = findings.setdefault(mark["group"], [])
-        if len(own) < FINDINGS:
-            own.append(in_words(mark))
-    return findings
-
-
-def _half(mark: Record) -> float:
-    """Return half the width of the interval of a difference."""
-    return max(float(mark["high"] - mark["low"]), 1e-9) / 2
-
-
-def _matters(mark: Record) -> bool:
-    """Return whether a difference is large enough to be told."""
-    difference = abs(mark["difference"])
-    if mark["value"] is not None:
-        return difference >= MUCH or (difference >= LITTLE and mark["inside"] >= TWICE * mark["outside"])
-    # The interval is about 2 sd / √n wide on each side, if the others are many.
-    return bool(difference >= OF_SPREAD * _half(mark) * mark["n_inside"] ** 0.5 / 2)
 
 
 def _known(groups: Groups, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from conversations.words import printable
+from dial2vec.collection.changes.headline import Headline, headline
+from dial2vec.collection.changes.periods import TooFewError
+from dial2vec.collection.changes.sides import Span
 from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.clustering.speaking import speaking_turns
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.groups_content import groups_content
 from dial2vec.collection.look import clusters_of
 from dial2vec.collection.search.filters import Filters
-from dial2vec.collection.summary.changed import Changed, changed_since, second_period
 from dial2vec.collection.summary.rows import MOST_AREAS, TableRow, shown_name, table_rows
 from dial2vec.data.terms import Term
 from dial2vec.errors import CorpusError
@@ -90,7 +93,7 @@ class Summary:
     areas: int
     topics: int
     rows: tuple[TableRow, ...]
-    changed: Changed | None
+    changed: Headline | None
     news: tuple[str, ...]
     typical: tuple[AreaExcerpts, ...]
     certainty: Certainty
@@ -115,12 +118,9 @@ class Scope:
 EVERYTHING = Scope()
 
 
-def summarize(
-    collection: CollectionFolder, scope: Scope = EVERYTHING, *, done: Callable[[int], object] = lambda _: None
-) -> Summary:
+def summarize(collection: CollectionFolder, scope: Scope = EVERYTHING) -> Summary:
     """Return what a sheet says about a collection; its groups are made first if they are missing or old.
 
-    :param done: called with a number of dialogues that were read.
     :raises CorpusError: if fewer than 2 dialogues are left, a date or condition is invalid, or a period is empty.
     :raises ArtifactError: if the clusters are damaged.
     """
@@ -150,8 +150,8 @@ def summarize(
         areas=len(areas),
         topics=len(topics),
         rows=table_rows(areas, topics, n=len(rows), sure={id: how_sure(value) for id, value in stable.items()}),
-        changed=_changed(collection, content, names, scope, done),
-        news=() if scope != EVERYTHING else clusters.news,
+        changed=_changed(collection, names, scope),
+        news=() if scope != EVERYTHING else tuple(content["news"]["sentences"]),
         typical=_typical(collection, rows, areas, topics, clusters),
         certainty=certainty_of(clusters, topics, n=len(rows)),
     )
@@ -203,20 +203,12 @@ def _days(collection: CollectionFolder, rows: NDArray[np.int64]) -> tuple[str, s
     return None if ends["min"] is None else (f"{ends['min']:%Y-%m-%d}", f"{ends['max']:%Y-%m-%d}")
 
 
-def _changed(
-    collection: CollectionFolder,
-    content: Mapping[str, Any],
-    names: Mapping[int, str],
-    scope: Scope,
-    done: Callable[[int], object],
-) -> Changed | None:
-    """Compare two periods if there are two."""
-    totals = np.array([area["trend"] for area in content["groups"][0]], dtype=np.int64).sum(axis=0)
-    boundary = scope.before or second_period(content["news"]["periods"], totals.tolist())
-    if boundary is None:
-        return None
-    filters = Filters(where=scope.where)
-    return changed_since(collection, boundary, names, since=scope.since, until=scope.until, filters=filters, done=done)
+def _changed(collection: CollectionFolder, names: Mapping[int, str], scope: Scope) -> Headline | None:
+    """Compare two periods if there are two; dates that leave nothing are refused."""
+    span = Span(scope.before, since=scope.since, until=scope.until)
+    with nullcontext() if scope.before else suppress(TooFewError):
+        return headline(collection, span, Filters(where=scope.where), names=names)
+    return None
 
 
 def _typical(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from conversations.files import atomic_path
@@ -27,19 +27,17 @@ def write_summary(
     *,
     pdf: Path | None = None,
     paper: str = "A4",
-    done: Callable[[int], object] = lambda _: None,
 ) -> Summary:
     """Write the sheet as an HTML page that needs no network, and return what it says.
 
     :param path: file of the page, which prints on one sheet of A4 or Letter.
     :param pdf: file of the sheet as PDF, printed by a Chromium, Chrome or Edge of this machine; None writes none.
     :param paper: size of the PDF, "A4" or "Letter".
-    :param done: called with a number of dialogues that were read.
     :raises CorpusError: if fewer than 2 dialogues are left, a date or condition is invalid, or a period is empty.
     :raises ArtifactError: if the clusters are damaged.
     :raises Dial2vecError: if there is no such browser, or it does not print; the page is written then.
     """
-    summary = summarize(collection, scope, done=done)
+    summary = summarize(collection, scope)
     with atomic_path(path) as temporary:
         temporary.write_text(render_summary(summary), encoding="utf-8")
     if pdf is not None:

@@ -112,6 +112,7 @@ class Explorer {
     /** @type {any[]} */
     this.parts = [
       new Tabs(on), new Conditions(byId("conditions"), content, on), new Overview(byId("topics"), content, on), this.map,
+      new Changes(byId("changes"), content, on),
       new Legend(byId("legend"), byId("colour-by"), content, { ...on, colour: (way) => this.map.colour(way) }),
       new Filters(byId("filters"), content, on), this.curation, this.reader,
       new SearchBox(byId("search"), byId("way"), source, on),

@@ -1,6 +1,6 @@
 // @ts-check
 "use strict";
-// The table of topics: what is new, then areas with their topics by size; the chosen group unfolds.
+// The table of topics: areas with their topics by size; the chosen group unfolds.
 
 // Topics of an area that are listed at first, if there are few and many topics: several areas fit on one screen.
 const MANY_TOPICS = 12, FIRST_OF_FEW = 4, FIRST_OF_MANY = 2;
@@ -24,7 +24,6 @@ class Overview {
     this.box.replaceChildren();
     const { groups, news } = content;
     if (!groups) return this.#offer(news);
-    this.#news(news);
     element("h2", "Topics", this.box, { className: "unseen" });
     const list = element("ul", "", this.box, { className: "areas" });
     groups[AREA].forEach((area, at) => this.#area(area, at, list));
@@ -48,30 +47,6 @@ class Overview {
   #offer(news) {
     element("p", "This collection has no topics yet. This command finds them; then open this page again:", this.box);
     element("code", news.command, element("p", "", this.box));
-  }
-
-  #news({ since, added, compared, lines }) {
-    const section = element("section", "", this.box, { className: "news", ariaLabel: "News" });
-    const from = (date) => (date ? ` since ${date}` : "");
-    const kinds = [["new", `New${from(since)}`], ["grew", `Grew most${from(compared)}`], ["shrank", `Shrank most${from(compared)}`]];
-    for (const [kind, title] of kinds) {
-      const own = lines.filter((line) => line.kind === kind), fresh = kind === "new" && since;
-      if (!own.length && !fresh) continue;
-      const heading = element("h2", title, section);
-      if (fresh) element("small", ` ${many(added)}`, heading);
-      const list = element("ul", "", section);
-      if (!own.length) element("li", "No new topic.", list, { className: "soft" });
-      for (const { text, topic } of own) this.#line(text, topic, element("li", "", list, { className: kind }));
-    }
-    for (const { text } of lines.filter(({ kind }) => kind === "late")) element("p", text, section, { className: "soft" });
-    section.hidden = !section.childElementCount;
-  }
-
-  #line(text, topic, item) {
-    if (topic === null) return item.append(text);
-    const button = element("button", text, item, { type: "button" });
-    button.addEventListener("click", () => this.on.set({ topic: [TOPIC, topic] }));
-    return this.#previews(button, [TOPIC, topic]);
   }
 
   // An area of one topic is that topic.
@@ -158,10 +133,6 @@ class Overview {
   #details(at, row) {
     const { groups, ids } = this.content, topic = groups[TOPIC][at], box = row.more;
     element("p", `Words: ${topic.terms.join(", ")}`, box);
-    if (topic.grew) {
-      const { before, after } = topic.grew;
-      element("p", `Grew from ${percent(before)} to ${percent(after)} since ${this.content.news.compared}.`, box);
-    }
     const rest = topic.stands_out.slice(2);
     if (rest.length) element("p", `Also more often here: ${rest.join(" · ")}`, box);
     if (topic.fine.length) {
@@ -194,10 +165,10 @@ class GroupRow {
     const line = element(level === AREA ? "h3" : "div", "", this.head, { className: "line" });
     this.button = element("button", "", line, { type: "button" });
     element("span", nameOf(group), this.button);
-    if (group.new) element("span", "new", this.button, { className: "badge" });
+    if (group.change?.kind === "new") element("span", "new", this.button, { className: "badge" });
     this.share = element("span", "", this.button, { className: "share" });
     this.otherwise = element("span", "", this.button, { className: "unseen" });
-    if (group.trend?.length > 1) this.head.append(trendOf(group.trend, content.news.totals));
+    if (group.trend?.length > 1) this.head.append(trendOf(group.trend, content.news.totals, content.news.first_late));
     this.bar = element("div", "", this.head, { className: "bar", ariaHidden: "true" });
     this.filled = element("span", "", this.bar);
     this.usual = element("span", "", this.bar, { className: "usual", hidden: true });
@@ -245,8 +216,8 @@ class GroupRow {
   }
 }
 
-// The share of a group over time as a small line.
-function trendOf(counts, totals) {
+// The share of a group over time as a small line; late: the period from which on it is shaded, or null.
+function trendOf(counts, totals, late) {
   const points = [], step = Math.ceil(totals.length / TREND_POINTS), sum = (values, from) => values.slice(from, from + step).reduce((a, b) => a + b, 0);
   for (let from = 0; from < totals.length; from += step) points.push(sum(counts, from) / Math.max(1, sum(totals, from)));
   const most = Math.max(...points, 1e-9), last = points.length - 1;
@@ -258,6 +229,8 @@ function trendOf(counts, totals) {
     return made;
   };
   const svg = drawn("svg", { class: "trend", viewBox: `0 0 ${TREND_WIDTH} ${TREND_HEIGHT}`, role: "img", "aria-label": `Share at first ${percent(points[0])}, at last ${percent(points[last])}` });
+  const start = x(Math.floor(late / step));
+  if (late) drawn("rect", { x: start, y: 0, width: TREND_WIDTH - start, height: TREND_HEIGHT }, svg);
   drawn("path", { d: `M${points.map((share, i) => `${x(i).toFixed(1)},${y(share).toFixed(1)}`).join("L")}` }, svg);
   drawn("circle", { cx: x(last), cy: y(points[last]), r: 2 }, svg);
   return svg;

@@ -65,6 +65,7 @@ interface HTMLElement {
 interface Brush {
   bins: any; codes: any; on: any; last: number; span: State["span"]; wanted: State["span"]; way: any; filters: State["filters"];
 }
+interface Changes { box: HTMLElement; on: any; content: any; cards: any[] }
 interface Conditions { box: HTMLElement; content: any; on: any; key: string }
 interface Curation { content: any; on: any; undoing: any[]; busy: boolean; take?(content: any): void }
 interface Explorer { source: any; hits: Hits | null; selected: number[] | null; request: number }
