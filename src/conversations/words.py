@@ -53,17 +53,8 @@ def words(text: str) -> list[str]:
     return text.split() if text.isascii() else WORD.findall(text)
 
 
-def short(number: float) -> str:
-    """Return a number with three digits, large ones without decimals: 0.0123, 3.86, 1,234."""
-    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
-
-
 def percent(share: float, more: int = 0) -> str:
-    """Return a share in [0, 1] as "13%", one below 1 % with a decimal: "0.4%"; `more` decimals are added.
-
-    >>> percent(0.125), percent(0.0042), percent(0)
-    ('13%', '0.4%', '0%')
-    """
+    """Return a share in [0, 1] as "13%", one below 1 % with a decimal: "0.4%"; `more` decimals are added."""
     digits = more + (0 < share < 0.0095)
     # Halves are rounded up, as browsers do.
     return f"{math.floor(10**digits * 100 * share + 0.5) / 10**digits:.{digits}f}%"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from conversations.words import printable, short
+from conversations.words import mean, printable
 from dial2vec.cli.group import examples
 from dial2vec.cli.options import WHERE
 from dial2vec.cli.table import fitted, width
@@ -174,10 +174,8 @@ def _indented(text: str) -> list[str]:
     )
 
 
-def _spread(mean: float, sd: float) -> str:
-    if math.isnan(mean):
-        return "-"
-    return short(mean) + ("" if math.isnan(sd) else f" ± {short(sd)}")
+def _spread(middle: float, sd: float) -> str:
+    return "-" if math.isnan(middle) else mean(middle) + ("" if math.isnan(sd) else f" ± {mean(sd)}")
 
 
 def _over_time(table: Sequence[Record], over: Period) -> str:
@@ -205,7 +203,7 @@ def _change(change: str, before: float, after: float, interval: tuple[float, flo
     from dial2vec.collection.changes.overview import moved
 
     of_means = change in ("rose", "fell")
-    low, high = (short(end) if of_means else f"{100 * end:+.1f}" for end in interval)
+    low, high = (mean(end) if of_means else f"{100 * end:+.1f}" for end in interval)
     return f"{moved(change, before, after)} ({low} to {high}{'' if of_means else ' points'}, {_p(p)})"
 
 

@@ -28,7 +28,7 @@ def test_groups_shows_sizes_means_and_what_stands_out(folder):
     lines = run("groups", folder).splitlines()
     assert lines[0].split() == ["id", "size", "share", "name", "csat"]
     # 40 ratings of 4 and 20 of 2: mean 10/3, variance 60 · 8/9 / 59.
-    assert lines[1].split() == ["10", "60", "54.5%", "cards", "3.33", "±", "0.951"]
+    assert lines[1].split() == ["10", "60", "54.5%", "cards", "3.3", "±", "0.95"]
     assert lines[2].strip() == "* 33% by chat (others 0%); csat 3.3 (others 4.0)"
     assert lines[-1].startswith("* differs clearly")
 

@@ -31,7 +31,7 @@ def sheet(name: str = "calls", word: str = "cards", *, areas: int = 2, rows: int
         areas=areas,
         topics=rows,
         rows=tuple(TableRow("topic", word, 10, 0.25, (0.1, 0.2), word, "unsure") for _ in range(rows)),
-        changed=Headline("2026-05-01", "2026-05-10", (50, 60), dict(enumerate([change] * 6)), {}, word, 1, (word,)),
+        changed=Headline("2026-05-01", "2026-05-10", (50, 60), dict(enumerate([change] * 6)), {}, 1, word, (word,)),
         news=(word,),
         typical=tuple(AreaExcerpts(word, 0.5, excerpts) for _ in range(areas)),
         certainty=Certainty(rows, 1, 0.4, (word,) * 5, 0.8),

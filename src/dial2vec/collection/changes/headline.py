@@ -64,8 +64,8 @@ class Headline:
     :param sizes: dialogues before and after.
     :param topics: changes of topics by their place: new, more, less, gone, the largest differences first.
     :param areas: changes of areas by their place.
-    :param rest: sentence on the topics that did not change.
-    :param others: number of these topics.
+    :param others: number of topics that did not change.
+    :param rest: sentence on these topics.
     :param facts: sentences on clear changes of the metadata of all dialogues.
     """
 
@@ -74,8 +74,8 @@ class Headline:
     sizes: tuple[int, int]
     topics: dict[int, ClearChange]
     areas: dict[int, ClearChange]
-    rest: str
     others: int
+    rest: str
     facts: tuple[str, ...]
 
     @property

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.changes.evidence import adjusted, change_words, exact_p, newcombe, wilson
 from dial2vec.collection.changes.grouped import Record, nearest_groups
+from dial2vec.collection.changes.periods import starts_of
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
 from dial2vec.errors import CorpusError
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Period = Literal["day", "week", "month"]
-# NumPy's weeks begin on Thursday, the day of 1970-01-01.
-THURSDAY = 3
 
 
 def groups_over_time(
@@ -52,7 +51,7 @@ def shares_over_time(
         raise CorpusError(f"found periods of {over!r}; expected day, week or month. Name one of these.")
     grouped = nearest_groups(collection)
     rows, times = dated_rows(collection, filters)
-    starts, periods = np.unique(_starts(times, over), return_inverse=True)
+    starts, periods = np.unique(starts_of(times, over[0].upper()), return_inverse=True)
     k, n = len(grouped.ids), len(starts)
     sizes = np.zeros((k, n), dtype=np.int64)
     np.add.at(sizes, (grouped.groups[rows], periods), 1)
@@ -98,13 +97,3 @@ def dated_rows(
     chosen = None if filters is None else filters.rows(collection)
     rows = np.flatnonzero(has_date) if chosen is None else chosen[has_date[chosen]]
     return rows, times[rows]
-
-
-def _starts(times: NDArray[np.datetime64], over: Period) -> NDArray[np.datetime64]:
-    """Return the first day of the period of each time."""
-    if over == "month":
-        return times.astype("datetime64[M]").astype("datetime64[D]")
-    days = times.astype("datetime64[D]")
-    if over == "week":
-        days -= ((days.astype(np.int64) + THURSDAY) % 7).astype("timedelta64[D]")
-    return days

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.changes.over_time import THURSDAY
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import CorpusError
 
@@ -44,17 +43,22 @@ def periods_of(collection: CollectionFolder) -> Periods:
     dated = ~np.isnat(times)
     if not dated.any():
         return Periods([], np.full(len(times), -1))
-    days = times.astype("datetime64[D]")
     for unit in UNITS:
-        # A week is named by its Monday.
-        shift = np.timedelta64(THURSDAY if unit == "W" else 0, "D")
-        numbers = (days + shift).astype(f"datetime64[{unit}]")
-        first, last = numbers[dated].min(), numbers[dated].max()
-        if (last - first).astype(np.int64) < MOST_PERIODS or unit == UNITS[-1]:
+        starts = starts_of(times, unit)
+        days = np.arange(starts[dated].min(), starts[dated].max() + 1)
+        periods = np.unique(starts_of(days, unit))
+        if len(periods) <= MOST_PERIODS:
             break
-    starts = np.arange(first, last + 1)
-    names = (starts.astype("datetime64[D]") - shift if unit == "W" else starts).astype(str).tolist()
-    return Periods(names, np.where(dated, (numbers - first).astype(np.int64), -1))
+    names = periods.astype(f"datetime64[{unit if unit in 'MY' else 'D'}]").astype(str).tolist()
+    return Periods(names, np.where(dated, np.searchsorted(periods, starts), -1))
+
+
+def starts_of(times: NDArray[np.datetime64], unit: str) -> NDArray[np.datetime64]:
+    """Return the first day of the day, week, month or year of each time; `unit` is D, W, M or Y."""
+    # NumPy's weeks begin on Thursday, the day of 1970-01-01; ours are named by their Monday.
+    shift = np.timedelta64(3 if unit == "W" else 0, "D")
+    days = times.astype("datetime64[D]") + shift
+    return np.asarray(days.astype(f"datetime64[{unit}]").astype("datetime64[D]") - shift)
 
 
 def latest_sides(

@@ -15,15 +15,10 @@ from dial2vec.collection.changes.headline import ClearChange, Headline, day
 from dial2vec.collection.clustering.clusters import Stored, folder_of
 from dial2vec.collection.collection_folder import CollectionFolder
 
-# Changes that are told at once, and sentences of each kind.
+# Changes that are told at once, and sentences of the last clustering.
 CARDS, LINES = 3, 3
-# What the last clustering says of a cluster, and how the page says it.
 NO_NEWS: dict[str, Any] = {"since": None, "until": None, "cards": [], "others": 0, "first_late": None}
-SENTENCES = {
-    re.compile(r"Cluster (\d+) \((.*)\) splits into two"): "“{}” could be two topics now.",
-    re.compile(r"Cluster (\d+) \((.*)\) is gone"): "“{}” is no topic of its own any more.",
-    re.compile(r"Cluster (\d+) \((.*)\) has no dialogues"): "“{}” has no conversations any more.",
-}
+SPLITS = re.compile(r"Cluster (\d+) \(.*\) splits into two")
 
 
 def command_of(collection: CollectionFolder) -> str:
@@ -47,10 +42,8 @@ def news_of(
     :param names: name of each cluster on the page.
     """
     spans = [_span(headline, periods, index) for headline in headlines]
-    return (spans[0] if spans else NO_NEWS) | {
-        "spans": spans,
-        "sentences": _sentences(collection, stored, names, headlines[0].topics if headlines else {}),
-    }
+    sentences = _sentences(collection, stored, names)
+    return (spans[0] if spans else NO_NEWS) | {"spans": spans, "sentences": sentences}
 
 
 def change_of(change: ClearChange) -> dict[str, Any]:
@@ -82,34 +75,22 @@ def _span(headline: Headline, periods: Sequence[str], index: Mapping[int, int]) 
     }
 
 
-def _sentences(
-    collection: CollectionFolder, stored: Stored, names: Sequence[str], known: Mapping[int, ClearChange]
-) -> list[str]:
+def _sentences(collection: CollectionFolder, stored: Stored, names: Sequence[str]) -> list[str]:
     """Return the news of the last clustering, and that later dialogues are in no topic yet."""
-    record, clusters = read_json(folder_of(collection) / "clusters.json"), stored.clusters.clusters
-    before, places = record.get("previous"), {cluster.id: place for place, cluster in enumerate(clusters)}
+    record, ids = (
+        read_json(folder_of(collection) / "clusters.json"),
+        [cluster.id for cluster in stored.clusters.clusters],
+    )
+    before, splits = (
+        record.get("previous"),
+        [int(match[1]) for match in map(SPLITS.match, stored.clusters.news) if match],
+    )
+    sentences = [f"“{names[ids.index(id)]}” could be two topics now." for id in splits[:LINES] if id in ids]
     if before and before["fingerprint"] == record["fingerprint"] and stored.base.settled == stored.base.seen:
         made = (folder_of(collection) / (record.get("base") or record)["state"]).stat().st_mtime
         sentences = [f"Topics were found from scratch on {day(datetime.fromtimestamp(made, UTC).isoformat())}."]
-    else:
-        # What people split off has a new id, too.
-        old = {*range((before or record)["next_id"]), *stored.state.split_off[:, 0].tolist()}
-        fresh = [place for id, place in places.items() if id not in old and place not in known]
-        sentences = [
-            f"“{names[place]}” is a new topic with {_many(clusters[place].size)}."
-            for place in fresh
-            if not clusters[place].hidden
-        ][:LINES]
-        for pattern, sentence in SENTENCES.items():
-            matches = [match for match in map(pattern.match, stored.clusters.news) if match][:LINES]
-            sentences += [
-                sentence.format(names[places[int(match[1])]] if int(match[1]) in places else match[2])
-                for match in matches
-            ]
     if (late := len(collection) - stored.clusters.seen) > 0:
-        sentences.append(f"{_many(late)} came after the topics. {command_of(collection)} sorts them in.")
+        sentences.append(
+            f"{late:,} conversation{'s' * (late > 1)} came after the topics. {command_of(collection)} sorts them in."
+        )
     return sentences
-
-
-def _many(count: int) -> str:
-    return f"{count:,} conversation{'' if count == 1 else 's'}"
