@@ -30,8 +30,8 @@ class Changes {
     this.box.classList.remove("all");
     this.#title(spans, place);
     const list = element("ul", "", this.box), rest = element("div", "", this.box, { className: "others" });
-    for (const card of span.cards) this.#card(card, element("li", "", list));
-    for (const card of span.more) this.#card(card, element("li", "", list, { className: "later" }));
+    for (const card of span.cards) this.#card(card, span, element("li", "", list));
+    for (const card of span.more) this.#card(card, span, element("li", "", list, { className: "later" }));
     list.hidden = !list.childElementCount;
     for (const [at, text] of [span.rest, ...sentences].filter(Boolean).entries()) element("p", text, rest, { className: at > 1 ? "later" : "" });
     if (!this.box.querySelector(".later")) return;
@@ -50,11 +50,11 @@ class Changes {
     element("span", " compared with everything before. Clear changes only.", line);
   }
 
-  #card({ kind, topic, shares: [before, after], says }, item) {
-    const { groups, news } = this.content, group = [TOPIC, topic], own = groups[TOPIC][topic];
+  #card({ kind, topic, shares: [before, after], says }, { first_late }, item) {
+    const { groups, news: { totals } } = this.content, group = [TOPIC, topic], own = groups[TOPIC][topic];
     element("b", KINDS[kind], item, { className: ["new", "more"].includes(kind) ? "rises" : "falls" });
     const name = button(nameOf(own), item, () => this.on.name(group));
-    if (own.trend.length > 1) item.append(trendOf(own.trend, news.totals, news.spans[0].first_late));
+    if (own.trend.length > 1) item.append(trendOf(own.trend, { totals, first_late }));
     const line = element("p", `${before} → `, item, { className: "shares" });
     element("strong", after, line);
     element("p", says || "Nothing else stands out", item, { className: "says" });

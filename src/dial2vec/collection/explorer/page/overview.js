@@ -168,7 +168,7 @@ class GroupRow {
     if (group.change?.kind === "new") element("span", "new", this.button, { className: "badge" });
     this.share = element("span", "", this.button, { className: "share" });
     this.otherwise = element("span", "", this.button, { className: "unseen" });
-    if (group.trend?.length > 1) this.head.append(trendOf(group.trend, content.news.totals, content.news.first_late));
+    if (group.trend?.length > 1) this.head.append(trendOf(group.trend, content.news));
     this.bar = element("div", "", this.head, { className: "bar", ariaHidden: "true" });
     this.filled = element("span", "", this.bar);
     this.usual = element("span", "", this.bar, { className: "usual", hidden: true });
@@ -216,8 +216,8 @@ class GroupRow {
   }
 }
 
-// The share of a group over time as a small line; late: the period from which on it is shaded, or null.
-function trendOf(counts, totals, late) {
+// The share of a group over time as a small line; the last periods, which are compared with those before, are shaded.
+function trendOf(counts, { totals, first_late: late }) {
   const points = [], step = Math.ceil(totals.length / TREND_POINTS), sum = (values, from) => values.slice(from, from + step).reduce((a, b) => a + b, 0);
   for (let from = 0; from < totals.length; from += step) points.push(sum(counts, from) / Math.max(1, sum(totals, from)));
   const most = Math.max(...points, 1e-9), last = points.length - 1;
@@ -229,8 +229,7 @@ function trendOf(counts, totals, late) {
     return made;
   };
   const svg = drawn("svg", { class: "trend", viewBox: `0 0 ${TREND_WIDTH} ${TREND_HEIGHT}`, role: "img", "aria-label": `Share at first ${percent(points[0])}, at last ${percent(points[last])}` });
-  const start = x(Math.floor(late / step));
-  if (late) drawn("rect", { x: start, y: 0, width: TREND_WIDTH - start, height: TREND_HEIGHT }, svg);
+  if (late > 0) drawn("rect", { x: x(late / step - 0.5), y: 0, width: TREND_WIDTH - x(late / step - 0.5), height: TREND_HEIGHT }, svg);
   drawn("path", { d: `M${points.map((share, i) => `${x(i).toFixed(1)},${y(share).toFixed(1)}`).join("L")}` }, svg);
   drawn("circle", { cx: x(last), cy: y(points[last]), r: 2 }, svg);
   return svg;
