@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import accumulate, islice
@@ -16,14 +16,25 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder, readable
-from dial2vec.evaluation.geometry import COLOURS
 
 Kind = Literal["category", "number", "time"]
-# Each colour twice, as disc and as ring in another shade; more groups cannot be told apart.
-STYLES = [(colour, mark) for mark in ("disc", "ring") for colour in COLOURS]
-# From blue, the lowest, to yellow: readable on white and on near-black pages, and in this order for the colour-blind.
-TIMES = ("#3059e4", "#724ecd", "#8c4ab4", "#a2409a", "#b5347c", "#c22a57", "#d23a53", "#cb5630", "#c86f00", "#c18900")
+# The first four differ most for every kind of eye, and none is the accent of the page.
+COLOURS = ("#7a45c4", "#c2770b", "#0f8fb3", "#b03a5b", "#8a6d1b", "#2f74d0", "#0b8a6f", "#6b7280")
+# One hue from light, the lowest, to dark: seen on white and on near-black pages, and in this order by the colour-blind.
+TIMES = ("#89c3ff", "#6cb5ff", "#55a7f8", "#419aed", "#2a8ce2", "#067ed7", "#0871c1", "#0164ae", "#065898", "#024c85")
+# Parts of white (above 0) or black in the shades of an area's topics, the largest topic first.
+SHADES = (0.0, 0.3, -0.3, 0.15, -0.15)
 GREY = "#8b949e"
+
+
+def _mixed(colour: str, part: float) -> str:
+    """Return a colour mixed with a part of white, or of black if it is below 0."""
+    values = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    return "#" + "".join(f"{round(value + abs(part) * (255 * (part > 0) - value)):02x}" for value in values)
+
+
+# Each colour in two shades; more groups cannot be told apart.
+STYLES = [_mixed(colour, part) for part in SHADES[:2] for colour in COLOURS]
 # Largest share of dialogues in grey: those of the smallest groups, or those without a group if this is shown first.
 MOST_GREY = 0.1
 # A code is a byte; more groups are joined.
@@ -42,8 +53,8 @@ class Colouring:
     :param kind: "category" if the groups are sorted by size, "number" or "time" if they have an order of their own.
     :param names: names of the groups, in the order of the legend, the dialogues without a group last.
     :param counts: number of dialogues per group.
-    :param colours: colour per group, such as "#3b82f6"; from the 21st group on they repeat, or are grey.
-    :param marks: mark per group: "disc", "ring", or "faint" for the dialogues without a group.
+    :param colours: colour per group, such as "#3b82f6"; from the 17th group on they repeat, or are grey.
+    :param marks: mark per group: "disc", or "faint" for the dialogues without a group.
     :param codes: index of each dialogue's group in `names`, uint8 [n].
     :param groups: group of each dialogue for its description; () for none.
     """
@@ -105,10 +116,23 @@ def _by_topic(collection: CollectionFolder, rows: NDArray[np.int64]) -> Iterator
     if assignment is None:
         return
     areas, topics = (assignment[name].fill_null("").to_pylist() for name in ("area", "name"))
-    if any(areas) and areas != topics:
-        yield replace(_by_category("area", areas), groups=())
+    by_area, by_topic = _by_category("area", areas), _by_category("topic", topics)
+    several = any(areas) and areas != topics
+    if several:
+        yield replace(by_area, groups=())
     if any(topics):
-        yield _by_category("topic", topics)
+        base = {topic: by_area.colours[code] for topic, code in zip(topics, by_area.codes.tolist(), strict=True)}
+        yield _shaded(by_topic, base) if several else by_topic
+
+
+def _shaded(way: Colouring, base: Mapping[str, str]) -> Colouring:
+    """Return a colouring by topics in shades of these colours, those of their areas, the largest topic first."""
+    known, colours = Counter[str](), []
+    for name, own in zip(way.names, way.colours, strict=True):
+        colour = base.get(name, own)
+        colours.append(_mixed(colour, SHADES[known[colour] % len(SHADES)]))
+        known[colour] += 1
+    return replace(way, colours=tuple(colours))
 
 
 def _by_metadata(collection: CollectionFolder, rows: NDArray[np.int64]) -> Iterator[Colouring]:
@@ -127,8 +151,8 @@ def _by_metadata(collection: CollectionFolder, rows: NDArray[np.int64]) -> Itera
 def _by_category(title: str, groups: Sequence[str]) -> Colouring:
     """Colour the groups, the largest first; "" means no group.
 
-    Twenty groups have a style of their own. Of the others, the smallest ones are grey while they make up a tenth of the
-    dialogues, counted with those that have no group; the rest have rings in the colours of larger ones.
+    Sixteen groups have a style of their own. Of the others, the smallest are grey while they make up a tenth of the
+    dialogues, counted with those that have no group; the rest have the colours of larger ones.
     """
     sizes = Counter(name for name in groups if name)
     ranked = sorted(sizes, key=lambda name: (-sizes[name], name))
@@ -138,12 +162,11 @@ def _by_category(title: str, groups: Sequence[str]) -> Colouring:
     if joined := ranked[len(named) :]:
         named, counts = [*named, f"{len(joined)} smaller ones"], [*counts, sum(sizes[name] for name in joined)]
     budget = MOST_GREY * len(groups) - (len(groups) - sizes.total())
-    ring = len(COLOURS)
-    styles = [STYLES[place if place < len(STYLES) else ring + place % ring] for place in range(len(named))]
+    styles = [STYLES[place % len(STYLES)] for place in range(len(named))]
     for place, sum_from_here in zip(reversed(range(len(named))), accumulate(reversed(counts)), strict=True):
         if place < len(STYLES) or sum_from_here > budget:
             break
-        styles[place] = (GREY, "disc")
+        styles[place] = GREY
     made = _coloured(title, "category", [places.get(name, -1) for name in groups], named, styles)
     return replace(made, groups=tuple(groups))
 
@@ -187,25 +210,23 @@ def _said(first: datetime, unit: str) -> str:
     return first.strftime(form[unit])
 
 
-def _along(count: int) -> list[tuple[str, str]]:
-    """Return styles from blue to yellow."""
-    return [(TIMES[place], "disc") for place in np.linspace(0, len(TIMES) - 1, count).round().astype(int)]
+def _along(count: int) -> list[str]:
+    """Return styles from light to dark."""
+    return [TIMES[place] for place in np.linspace(0, len(TIMES) - 1, count).round().astype(int)]
 
 
-def _coloured(
-    title: str, kind: Kind, codes: list[int], names: Sequence[str], styles: Sequence[tuple[str, str]]
-) -> Colouring:
+def _coloured(title: str, kind: Kind, codes: list[int], names: Sequence[str], colours: Sequence[str]) -> Colouring:
     """Return a colouring with a last, faint group for the code -1, if it occurs."""
     groups = np.array(codes, dtype=np.int64)
-    if (groups < 0).any():
+    if missing := int((groups < 0).any()):
         groups[groups < 0] = len(names)
-        missing = "no date" if kind == "time" else f"no {title}"
+        name = "no date" if kind == "time" else f"no {title}"
         # Filters go by name, so a group of this name must not be joined with them.
-        names = [*names, f"{missing} given" if missing in names else missing]
-        styles = [*styles, (GREY, "faint")]
+        names = [*names, f"{name} given" if name in names else name]
+        colours = [*colours, GREY]
     counts = np.bincount(groups, minlength=len(names)).tolist()
-    colours, marks = zip(*styles, strict=True)
-    return Colouring(title, kind, tuple(names), tuple(counts), colours, marks, groups.astype(np.uint8))
+    marks = ("disc",) * (len(names) - missing) + ("faint",) * missing
+    return Colouring(title, kind, tuple(names), tuple(counts), tuple(colours), marks, groups.astype(np.uint8))
 
 
 def _assignment(collection: CollectionFolder, rows: NDArray[np.int64]) -> pa.Table | None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.explorer.colouring import colourings
+from dial2vec.collection.explorer.colouring import GREY, colourings
 from dial2vec.collection.explorer.groups_content import groups_content
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.meaning import packed_meaning
@@ -38,6 +38,7 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
     shown = [("trained", collection.manifest.model, maps.trained)]
     shown += [("start", maps.start_name, maps.start)] if maps.start is not None else []
     ways, groups = colourings(collection, rows), groups_content(collection, rows)
+    unclear = {group["name"] for level in groups["groups"] or [] for group in level if group.get("unclear")}
     texts = [[group.get("described") or group["name"] for group in level] for level in groups["groups"] or []]
     return groups | {
         "members": [base64_of(members.astype("<i2")) for members in groups["members"]],
@@ -55,7 +56,8 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
             for title, name, drawn in shown
         ],
         "colourings": [
-            {name: getattr(way, name) for name in ("title", "kind", "names", "counts", "colours", "marks")}
+            {name: getattr(way, name) for name in ("title", "kind", "names", "counts", "marks")}
+            | {"colours": [GREY if name in unclear else own for name, own in zip(way.names, way.colours, strict=True)]}
             | {"codes": base64_of(way.codes)}
             for way in ways
         ],

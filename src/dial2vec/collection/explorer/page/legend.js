@@ -1,12 +1,14 @@
 // @ts-check
 "use strict";
-// The choice of a colouring, and its legend: each entry is a condition, as in the filters.
+// The choice of a colouring, and its legend: a value is a condition, as in the filters; of numbers and times the ends are
+// named. Areas and topics have no legend: their names stand on the map and in the table.
 
-// Groups with a style of their own; share of the page's colour in that of dialogues without a group.
-const MOST_STYLES = 20, FAINTNESS = 0.55;
+// Values with a colour of their own; share of the page's colour in that of dialogues without a value.
+const MOST_COLOURS = 16, FAINTNESS = 0.55;
+const NAMED = ["area", "topic"];
 
 class Legend {
-  // content: unpacked, with `colourings`; on: {set(change), colour({codes, colours, marks})}
+  // content: unpacked, with `colourings`; on: {set(change), colour({codes, colours})}
   constructor(box, select, content, on) {
     Object.assign(this, { box, select, on });
     select.addEventListener("change", () => on.set({ colour: select.value }));
@@ -40,10 +42,13 @@ class Legend {
   #take(way) {
     this.way = way;
     this.select.value = way.title;
-    const named = [...way.names.keys()], small = named.filter((code) => code >= MOST_STYLES && way.marks[code] !== "faint");
     this.box.replaceChildren();
-    this.entries = named.filter((code) => !small.includes(code)).map((code) => this.#entry(code));
-    if (small.length) this.#mention(small);
+    this.box.hidden = NAMED.includes(way.title) || way.names.length < 2;
+    const named = [...way.names.keys()], known = named.filter((code) => way.marks[code] !== "faint"), ordered = way.kind !== "category";
+    const left = ordered ? known : known.slice(MOST_COLOURS);
+    if (ordered) this.#ramp(known);
+    this.entries = named.filter((code) => !left.includes(code)).map((code) => this.#entry(code));
+    if (!ordered && left.length) button(`${left.length} more in Filters`, this.box, () => this.on.set({ panel: "filters" })).className = "all";
     this.#paint();
   }
 
@@ -55,25 +60,23 @@ class Legend {
     return { item, code, number: element("small", "", item) };
   }
 
-  // Groups that are too many to have a style each.
-  #mention(small) {
-    const grey = small.filter((code) => this.way.marks[code] === "disc").length, share = small.length - grey;
-    const parts = [[share, "share the rings"], [grey, "are grey"]].filter(([count]) => count);
-    const text = parts.map(([count, what], part) => `${FIGURES.format(count)}${part ? "" : " smaller ones"} ${what}`).join(", ");
-    button(`${text}: all in Filters`, this.box, () => this.on.set({ panel: "filters" })).className = "all";
+  // The lowest and the highest value, and the colours between them.
+  #ramp(known) {
+    const ends = [this.way.names[known[0]].split(" to ")[0], this.way.names[known[known.length - 1]].split(" to ").pop()];
+    element("span", ends[0], this.box);
+    const ramp = element("span", "", this.box, { className: "ramp" });
+    for (const code of known) element("i", "", ramp).style.setProperty("--own", this.way.colours[code]);
+    element("span", ends[1], this.box);
   }
 
-  // Groups of one style are one group for the map.
+  // Values of one colour are one group for the map.
   #paint() {
     if (!this.way) return;
-    const { codes, colours, marks } = this.way, styles = colours.map((colour, code) => `${colour} ${marks[code]}`);
-    const known = [...new Set(styles)], places = styles.map((style) => known.indexOf(style)), parts = known.map((style) => style.split(" "));
-    const page = getComputedStyle(document.documentElement).getPropertyValue("--page").trim();
-    this.on.colour({
-      codes: Uint8Array.from(codes, (code) => places[code]),
-      colours: parts.map(([colour, mark]) => (mark === "faint" ? mixed(colour, page, FAINTNESS) : colour)),
-      marks: parts.map(([, mark]) => mark),
-    });
+    const { codes, colours, marks } = this.way, style = getComputedStyle(document.documentElement);
+    const [page, ink, lift] = ["--page", "--ink", "--lift"].map((name) => style.getPropertyValue(name).trim());
+    const seen = colours.map((colour, code) => (marks[code] === "faint" ? mixed(colour, page, FAINTNESS) : mixed(colour, ink, parseFloat(lift) / 100)));
+    const known = [...new Set(seen)], places = seen.map((colour) => known.indexOf(colour));
+    this.on.colour({ codes: Uint8Array.from(codes, (code) => places[code]), colours: known });
   }
 }
 

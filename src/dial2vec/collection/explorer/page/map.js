@@ -4,6 +4,8 @@
 
 // Time without movement after which the place of the map is written to the address.
 const SETTLED_MS = 400;
+// Zoom from which the map says which area is in view.
+const NEAR = 2;
 
 class MapView {
   // content: unpacked, with `maps` as arrays of places; on: {set(change), select(rows), open(row), mark(row), name(group)}
@@ -27,12 +29,16 @@ class MapView {
     this.#name();
   }
 
-  update({ state, mask }) {
+  update({ state, mask, rows, counts, passes }) {
     this.mask = mask;
     this.#shade();
-    if (this.points && String(state.topic) !== this.topic) this.names.select(state.topic);
-    this.topic = String(state.topic);
-    if (!this.points || state.map === this.map || !this.content.maps[state.map]) return;
+    if (!this.points) return;
+    const total = passes("topic").reduce((sum, one) => sum + one, 0), lit = counts.map((all) => new Int32Array(all.length));
+    this.content.members.forEach((groups, level) => { for (const row of rows) if (groups[row] >= 0) lit[level][groups[row]]++; });
+    this.names.tell(counts, lit, total);
+    this.names.select(state.topic);
+    this.#locate();
+    if (state.map === this.map || !this.content.maps[state.map]) return;
     this.map = state.map;
     this.tip.hide();
     this.points.moveTo(this.content.maps[this.map].places);
@@ -41,8 +47,8 @@ class MapView {
   }
 
   // Colour the points by a colouring of the content.
-  colour({ codes, colours, marks }) {
-    this.points?.colour(codes, colours, marks);
+  colour({ codes, colours }) {
+    this.points?.colour(codes, colours);
   }
 
   // Show which points belong to a group, [level, place], for as long as the pointer is over its name; null for none.
@@ -87,15 +93,20 @@ class MapView {
     try {
       return new Points(this.canvas, this.content.maps.map(({ places }) => places), () => this.#drawnAgain());
     } catch (error) {
-      this.canvas.hidden = true;
-      byId("stage").prepend(element("p", error.message, null, { className: "soft" }));
+      byId("stage").classList.add("none");
+      this.#say(error.message, "Show the list", () => this.on.set({ panel: "dialogues" }));
       return null;
     }
   }
 
   #name() {
     const speaking = async (rows) => (await this.source.speaking(rows)).map((turn) => (turn.length ? spoken(turn) : ""));
-    this.names = new MapNames(byId("names"), this.points, this.content.maps.map(({ names }) => names), speaking);
+    const { groups, colourings } = this.content, way = colourings.find(({ title }) => NAMED.includes(title));
+    const known = (name) => {
+      const group = groups[name.level][name.id];
+      return { ...name, change: group.change, colour: way?.colours[way.names.indexOf(group.name)] };
+    };
+    this.names = new MapNames(byId("names"), this.points, this.content.maps.map(({ names }) => names.map(known)), speaking);
     if (this.map) this.names.show(this.map);
     if (this.gestures) this.gestures.names = this.names;
   }
@@ -105,7 +116,24 @@ class MapView {
     this.#placeRing();
     this.names?.place();
     clearTimeout(this.settled);
-    this.settled = setTimeout(() => this.on.set({ view: this.#view() }), SETTLED_MS);
+    this.settled = setTimeout(() => { this.#locate(); this.on.set({ view: this.#view() }); }, SETTLED_MS);
+  }
+
+  // Say which area is in view when the map is near, or that nothing is.
+  #locate() {
+    const { points, content } = this, { width, height } = points, empty = points.inView(0);
+    const row = empty ? -1 : points.nearest(width / 2, height / 2, Math.hypot(width, height) / 2);
+    const area = content.groups?.[0][content.members[0][row]];
+    byId("where").hidden = points.zoom < NEAR && !empty;
+    if (!byId("where").hidden) this.#say(empty ? "Nothing here" : area ? nameOf(area) : "", "Show all", () => points.showAll(), Boolean(empty));
+  }
+
+  // Say something over the map, with a button: in the middle or at the edge.
+  #say(text, action, act, middle = true) {
+    const box = byId("where");
+    Object.assign(box, { hidden: false, className: middle ? "middle" : "" });
+    box.replaceChildren(element("span", text));
+    button(action, box, act);
   }
 
   #view() {
@@ -155,7 +183,7 @@ class MapView {
     byId("zoom-out").addEventListener("click", () => points.zoomBy(1 / ZOOM_STEP));
     byId("zoom-all").addEventListener("click", () => points.showAll());
     const style = getComputedStyle(document.documentElement);
-    const paint = () => points.paint(...["--page", "--ink"].map((name) => style.getPropertyValue(name).trim()));
+    const paint = () => points.paint(style.getPropertyValue("--page").trim());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
     paint();
   }

@@ -5,83 +5,134 @@
 // Zoom from which a level is shown, and from which it gives way to the next; the last one are quotes.
 const LEVELS = [{ from: 0, until: 5 }, { from: 0, until: 20 }, { from: 2.5, until: Infinity }, { from: 0, until: Infinity }];
 const QUOTE = 3;
-// Pixels between two names; how far a name may go beyond the view before all are put in their places again; pixels of the
-// map per name; letters of a line.
-const GAP = 4, SPARE = 300, ROOM = 13_000, LETTERS = [24, 22, 22, 34];
+// Pixels between two names, and beside the lines of one; how far a name may go beyond the view before all are put in their places again; pixels of the
+// map per name.
+const GAP = 4, PADDING = 6, SPARE = 300, ROOM = 13_000;
+// Where a name may stand: around its place, with so many pixels between them, the nearest first. How far names of a level
+// may go, and what they may cost: the distance, more and more beyond TWICE, and COVERED for each hidden pixel of points.
+const ANGLES = 24, RINGS = [0, 6, 14, 24, 36, 50, 66, 84, 104, 126, 150, 180, 215, 255, 300], FARTHEST = [300, 150, 104, 24];
+const COVERED = 2, TWICE = 200, DEAREST = [Infinity, 400, 300, Infinity], UNPLACED = 2000;
+// Orders in which areas are tried. A name keeps its spot while the map is zoomed unless another costs less than this part.
+const TRIES = 12, KEPT = 0.6;
+// A line leads to a name that stands farther than this, and ends so many pixels before its place; other names keep away
+// from points on it.
+const FAR = 26, SHORT = 3, STEP = 10;
+// Areas are named large if there are few. A map that is narrower than this has no room for names of topics at first.
+const FEW_AREAS = 10, NARROW = 560;
 // Quotes are shown if at most MOST_POINTS are in view and the map has rested for CALM_MS.
 const MOST_POINTS = 40, CALM_MS = 200;
 
-// A text as one or two lines of about the same length, better after a comma; what does not fit ends in an ellipsis.
-function wrapped(text, letters) {
-  if (text.length <= letters) return [text];
-  const cut = (line) => (line.length > letters ? `${line.slice(0, letters - 1).trimEnd()}…` : line);
-  const blanks = [...text.matchAll(/\s+/g)].map(({ index }) => index);
-  const longest = (at) => Math.max(at, text.length - at - 1);
-  const fitting = blanks.filter((at) => longest(at) <= letters), cost = (at) => longest(at) + (text[at - 1] === "," ? 0 : 8);
-  if (fitting.length) {
-    const best = fitting.reduce((one, other) => (cost(other) < cost(one) ? other : one));
-    return [text.slice(0, best), text.slice(best).trim()];
-  }
-  const first = blanks.filter((at) => at <= letters).pop() ?? letters;
-  return [text.slice(0, first), cut(text.slice(first).trim())];
-}
+const SPOTS = RINGS.flatMap((far) => Array.from({ length: far ? ANGLES : 1 }, (_, i) => {
+  const angle = (2 * Math.PI * i) / ANGLES;
+  return { far, x: far ? Math.cos(angle) : 0, y: far ? Math.sin(angle) : 0 };
+}));
 
 // True if two boxes [left, top, right, bottom] share a place, or come closer than a gap.
 function overlap(one, other, gap = GAP) {
   return one[0] < other[2] + gap && other[0] < one[2] + gap && one[1] < other[3] + gap && other[1] < one[3] + gap;
 }
 
-// Where a name may stand, best first, as the distance of its middle from its place: on it, a little above or below, or
-// beside it; a quote never covers its point.
-function sidesOf({ level, width, height }) {
-  const beside = width / 2 + 14, above = height / 2 + 14;
-  if (level === QUOTE) return [[beside, 0], [-beside, 0], [0, above], [0, -above]];
-  const shifts = [[0, 0], [0, -height * 0.75], [0, height * 0.75], [width / 3, 0], [-width / 3, 0]];
-  return level ? shifts : shifts.concat([[0, -height * 1.5], [0, height * 1.5], [width / 2, 0], [-width / 2, 0]]);
+// The box of a name at a spot around its place, moved into the page.
+function boxAt({ x, y, width, height }, spot, page) {
+  const within = (middle, size, end) => Math.min(Math.max(middle - size / 2, 2), end - size - 2);
+  const left = within(x + spot.x * (spot.far + width / 2), width, page[0]);
+  const top = within(y + spot.y * (spot.far + height / 2), height, page[1]);
+  return [left, top, left + width, top + height];
 }
 
-// The names to show, with their boxes. names: [{level, x, y, width, height, first}] in the order of importance; page:
-// [width, height] within which they lie; blocked: boxes that stay free.
-function placedNames(names, page, zoom, blocked = []) {
-  const taken = [...blocked], placed = [], most = Math.max((page[0] * page[1]) / ROOM, 8);
-  const within = (middle, size, end) => Math.min(Math.max(middle - size / 2, 2), end - size - 2);
-  for (const name of names) {
-    const { from, until } = LEVELS[name.level];
-    if (!name.first && (zoom < from || zoom >= until || placed.length >= most)) continue;
-    for (const [dx, dy] of sidesOf(name)) {
-      const left = within(name.x + dx, name.width, page[0]), top = within(name.y + dy, name.height, page[1]);
-      const box = [left, top, left + name.width, top + name.height];
-      if (taken.some((other) => overlap(box, other))) continue;
-      taken.push(box);
-      placed.push({ name, box });
-      break;
-    }
+// The line from a box to the place of its name, [[x, y], [x, y]], if the box stands far from it.
+function lineTo({ x, y }, [left, top, right, bottom]) {
+  const from = [Math.min(Math.max(x, left), right), Math.min(Math.max(y, top), bottom)], far = Math.hypot(x - from[0], y - from[1]);
+  return far < FAR ? null : [from, [x + ((from[0] - x) * SHORT) / far, y + ((from[1] - y) * SHORT) / far]];
+}
+
+// Boxes along a line, which other names leave free.
+function stepsOf(line) {
+  if (!line) return [];
+  const [[x, y], end] = line, across = end[0] - x, down = end[1] - y, count = Math.ceil(Math.hypot(across, down) / STEP);
+  return Array.from({ length: count }, (_, i) => [x + (across * (i + 1)) / count, y + (down * (i + 1)) / count]).map(([left, top]) => [left - 2, top - 2, left + 2, top + 2]);
+}
+
+// The best free spot of a name, {name, box, spot, line, steps, cost}; null if all cost too much. taken: boxes that stay free.
+function bestSpot(name, page, taken, hidden) {
+  const free = (own) => !taken.some((other) => overlap(own, other));
+  let best = null, least = name.first ? Infinity : DEAREST[name.level];
+  for (const spot of SPOTS) {
+    const part = spot === name.spot ? KEPT : 1, far = part * spot.far;
+    if (spot.far > FARTHEST[name.level] || KEPT * spot.far >= least) break;
+    const box = boxAt(name, spot, page);
+    if (far >= least || !free(box)) continue;
+    const line = lineTo(name, box), steps = stepsOf(line), pixels = [box, ...steps].reduce((sum, own) => sum + hidden(own), 0);
+    const cost = far * (1 + spot.far / TWICE) + part * COVERED * pixels;
+    if (cost < least && steps.every(free)) [best, least] = [{ name, box, spot, line, steps, cost }, cost];
   }
+  return best;
+}
+
+// The names to show, with their boxes. names: [{level, x, y, width, height, first, from}] in the order of importance; page:
+// [width, height] within which they lie; blocked: boxes that stay free; hidden(box): pixels of points that a box hides.
+function placedNames(names, page, zoom, blocked = [], hidden = (box) => 0) {
+  const most = Math.max((page[0] * page[1]) / ROOM, 8);
+  const shown = names.filter(({ level, first, from = 0 }) => first || (zoom >= Math.max(LEVELS[level].from, from) && zoom < LEVELS[level].until));
+  const placeAll = (some, before) => {
+    const placed = [...before], taken = [...blocked, ...before.flatMap(({ box, steps }) => [box, ...steps])];
+    for (const name of some) {
+      const best = (name.first || placed.length < most) && bestSpot(name, page, taken, hidden);
+      if (!best) continue;
+      placed.push(best);
+      taken.push(best.box, ...best.steps);
+    }
+    return placed;
+  };
+  // Areas are few and large: if one has no good place, it is tried before the others.
+  let order = shown.filter(({ level }) => level === 0), areas = [], least = Infinity;
+  for (let tries = 0; tries < TRIES && order.length; tries++) {
+    const placed = placeAll(order, []), known = new Map(placed.map((one) => [one.name, one.cost])), costOf = (name) => known.get(name) ?? UNPLACED;
+    const cost = order.reduce((sum, name) => sum + costOf(name), 0), dearest = order.reduce((one, other) => (costOf(other) > costOf(one) ? other : one));
+    if (cost < least) [areas, least] = [placed, cost];
+    order = [dearest, ...order.filter((name) => name !== dearest)];
+  }
+  const placed = placeAll(shown.filter(({ level }) => level > 0), areas);
+  for (const name of names) name.spot = null;
+  for (const { name, spot } of placed) name.spot = spot;
   return placed;
 }
 
 class MapNames {
-  // names: one list per map of {text, level, id, x, y, size}. quotes(rows): promise of a text per row, what to say at
+  // names: one list per map of {text, level, id, x, y, size, colour, change}. quotes(rows): promise of a text per row, what to say at
   // single points; without it nothing is said.
   constructor(box, points, names, quotes = null) {
     Object.assign(this, { box, points, lists: names, quotes, all: [], placed: [], said: new Map(), selected: null });
     box.replaceChildren();
     this.layer = element("div", "", box);
+    this.lines = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    this.drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    this.drawing.append(this.lines);
     this.show(0);
   }
 
   // Show the names of another map.
   show(map) {
-    this.layer.replaceChildren();
-    const { count } = this.points;
+    this.layer.replaceChildren(this.drawing);
+    const { count } = this.points, few = this.lists[map].filter(({ level }) => level === 0).length <= FEW_AREAS;
     this.all = this.lists[map].map((name) => {
-      const span = element("span", wrapped(name.text, LETTERS[name.level]).join("\n"), this.layer, { className: `level-${name.level}` });
-      if (name.level === 0) element("small", `${Math.round((100 * name.size) / count)}%`, span);
-      return { ...name, span, mapX: name.x, mapY: name.y };
+      const span = element("span", name.text, this.layer, { className: name.level || few ? `level-${name.level}` : "level-1" });
+      span.style.setProperty("--own", name.colour ?? "var(--ink)");
+      const share = name.level === 0 && element("small", percent(name.size / count), span);
+      return { ...name, span, share, mapX: name.x, mapY: name.y };
     });
     this.said.clear();
     this.size = this.zoom = null;
     this.place();
+  }
+
+  // Say the shares of the areas among what is shown, and let the names fade whose groups have none of it. counts: of the
+  // groups per level; lit: the same of what is shown strongly; total: of all.
+  tell(counts, lit, total) {
+    for (const { level, id, share, span } of this.all) {
+      if (share) share.textContent = percent(counts[0][id] / Math.max(1, total));
+      span.classList.toggle("faded", level < QUOTE && !lit[level][id]);
+    }
   }
 
   // Name a group before all others; null for none. group: [level, id]
@@ -141,26 +192,38 @@ class MapNames {
       const { left, top, right, bottom } = bar.getBoundingClientRect();
       return [left - own.left, top - own.top, right - own.left, bottom - own.top];
     });
-    for (const name of this.all) [name.width, name.height] = [name.span.offsetWidth, name.span.offsetHeight];
+    this.#fitAll(this.all);
     this.zoom = null;
+  }
+
+  // A box that breaks a text is wider than its lines.
+  #fitAll(names) {
+    const range = document.createRange();
+    for (const { span } of names) span.style.width = "";
+    for (const name of names) {
+      range.selectNodeContents(name.span);
+      [name.width, name.height] = [Math.ceil(range.getBoundingClientRect().width) + PADDING, name.span.offsetHeight];
+    }
+    for (const { span, width } of names) span.style.width = `${width}px`;
   }
 
   // Choose the names for a zoom. The choice does not depend on the part in view, so that moving the map changes nothing.
   #arrange() {
     const { points } = this, { zoom, scale, width, height } = points, page = [width * zoom, height * zoom];
-    for (const name of this.all) {
-      name.x = (name.mapX - (points.low[0] + points.high[0]) / 2) * scale + page[0] / 2;
-      name.y = ((points.low[1] + points.high[1]) / 2 - name.mapY) * scale + page[1] / 2;
-    }
+    const [midX, midY] = [0, 1].map((axis) => (points.low[axis] + points.high[axis]) / 2);
+    for (const name of this.all) [name.x, name.y] = [(name.mapX - midX) * scale + page[0] / 2, (midY - name.mapY) * scale + page[1] / 2];
     // What is said at a point covers no other point.
     const radius = points.size / 2, discs = this.all.filter(({ level }) => level === QUOTE).map(({ x, y }) => [x - radius, y - radius, x + radius, y + radius]);
-    this.placed = placedNames(this.all, page, zoom, discs.concat(zoom === 1 ? this.blocked : []));
+    const narrow = width < NARROW, onMap = (x, y) => [(x - page[0] / 2) / scale + midX, midY - (y - page[1] / 2) / scale];
+    for (const name of this.all) name.from = narrow && name.level === 1 && !name.change ? 2 : 0;
+    const hidden = ([left, top, right, bottom]) => points.hidden(...onMap(left, bottom), ...onMap(right, top));
+    this.placed = placedNames(this.all, page, zoom, discs.concat(zoom === 1 ? this.blocked : []), hidden);
     this.zoom = zoom;
     this.anchor = null;
   }
 
   #fix(origin) {
-    this.anchor = origin;
+    [this.anchor, this.changed] = [origin, true];
     const shown = new Set(this.placed.map(({ name }) => name));
     for (const name of this.all) if (!shown.has(name)) this.#reveal(name, false);
     for (const { name, box } of this.placed) {
@@ -177,28 +240,32 @@ class MapNames {
       const inside = seen[0] >= 0 && seen[1] >= 0 && seen[2] <= width && seen[3] <= height;
       this.#reveal(name, inside && !this.blocked.some((other) => overlap(seen, other)));
     }
+    if (this.changed) this.lines.setAttribute("d", this.placed.map((one) => (one.name.visible ? this.#line(one) : "")).join(""));
+    this.changed = false;
+  }
+
+  #line({ line }) {
+    return line ? `M${line.map((place) => place.map((value, axis) => Math.round(value + this.anchor[axis])).join(" ")).join("L")}` : "";
   }
 
   #reveal(name, visible) {
     if (name.visible === visible) return;
+    this.changed = true;
     name.visible = visible;
     name.span.style.visibility = visible ? "inherit" : "hidden";
   }
 
   // Say at the points in view what their dialogues are about, if there are few of them.
   async #quote() {
-    const { points } = this, rows = points.inView(MOST_POINTS), map = this.lists;
+    const { points } = this, rows = points.inView(MOST_POINTS) ?? [], map = this.lists;
     const texts = rows.length ? await this.quotes(rows).catch(() => []) : [];
-    if (map !== this.lists || rows.join() !== points.inView(MOST_POINTS).join()) return;
+    if (map !== this.lists || rows.join() !== String(points.inView(MOST_POINTS) ?? [])) return;
     const kept = new Set(rows), before = this.said.size;
     for (const [row, name] of this.said) if (!kept.has(row)) { name.span.remove(); this.said.delete(row); }
     const added = rows.filter((row, i) => texts[i] && !this.said.has(row));
     if (!added.length && this.said.size === before) return;
     for (const row of added) this.said.set(row, this.#saying(row, texts[rows.indexOf(row)]));
-    for (const row of added) {
-      const name = this.said.get(row);
-      [name.width, name.height] = [name.span.offsetWidth, name.span.offsetHeight];
-    }
+    this.#fitAll(added.map((row) => this.said.get(row)));
     this.all = this.all.filter(({ level }) => level !== QUOTE).concat([...this.said.values()]);
     this.zoom = null;
     this.place();
@@ -206,7 +273,7 @@ class MapNames {
 
   #saying(row, text) {
     const [x, y] = [this.points.places[2 * row], this.points.places[2 * row + 1]];
-    const span = element("span", wrapped(text, LETTERS[QUOTE]).join("\n"), this.layer, { className: "quote" });
+    const span = element("span", text, this.layer, { className: "quote" });
     return { text, row, level: QUOTE, id: row, span, mapX: x, mapY: y };
   }
 }

@@ -5,28 +5,26 @@
 
 const VERTEX = `#version 300 es
 in vec2 from; in vec2 to; in float group; in float shown;
-uniform float progress; uniform vec2 centre; uniform vec2 scale; uniform float size; uniform vec3 page; uniform vec3 ink;
-// Colour of each group, and 1 if its points are rings in another shade.
-uniform vec4 colours[24];
-out vec3 colour; flat out float ring;
+uniform float progress; uniform vec2 centre; uniform vec2 scale; uniform float size; uniform vec3 page;
+uniform vec3 colours[64];
+out vec3 colour;
 void main() {
   vec2 place = (mix(from, to, progress) - centre) * scale;
   // Hidden points lie outside the picture, faint ones under the others.
   gl_Position = shown < 0.5 ? vec4(2.0, 2.0, 2.0, 1.0) : vec4(place, shown < 1.5 ? 0.5 : 0.0, 1.0);
   gl_PointSize = shown < 1.5 ? size * 0.75 : size;
-  vec4 own = colours[int(group)];
-  vec3 shade = mix(own.rgb, ink, 0.4 * own.a);
-  colour = shown < 1.5 ? mix(page, shade, 0.22) : shade;
-  ring = size > 6.0 ? own.a : 0.0;
+  vec3 own = colours[int(group)];
+  colour = shown < 1.5 ? mix(page, own, 0.35) : own;
 }`;
 const FRAGMENT = `#version 300 es
 precision highp float;
-in vec3 colour; flat in float ring; uniform float size; out vec4 seen;
+in vec3 colour; uniform float size; out vec4 seen;
 void main() {
   float far = length(gl_PointCoord * 2.0 - 1.0);
   float edge = clamp((1.0 - far) * size * 0.5 + 0.5, 0.0, 1.0);
-  if (edge <= 0.0 || (ring > 0.5 && far < 0.5)) discard;
-  seen = vec4(colour, edge * 0.9);
+  if (edge <= 0.0) discard;
+  // Where points are dense the colour is stronger.
+  seen = vec4(colour, edge * 0.55);
 }`;
 // The sheet exceeds the view by this share of it on each side. A picture that costs more than PART_MS, as without a
 // graphics card, is drawn in parts of that time, and while the map moves in at most MOST_PARTS of them: then only every
@@ -43,10 +41,11 @@ const LARGEST = 1.6, LEAST_LEFT = 0.06;
 class Picture {
   // count: number of points. onLost: called when all has to be filled and drawn again.
   constructor(sheet, count, onLost) {
-    Object.assign(this, { sheet, count, buffers: {}, colours: new Float32Array(96), page: [1, 1, 1], ink: [0, 0, 0] });
+    Object.assign(this, { sheet, count, buffers: {}, colours: new Float32Array(192), page: [1, 1, 1] });
     Object.assign(this, { view: null, every: 1, costMs: count * POINT_MS, job: null, width: 1, height: 1, ratio: 1 });
-    this.gl = sheet.getContext("webgl2", { antialias: false, alpha: false });
-    if (!this.gl) throw new Error("This browser has no WebGL 2, so there is no map. The list has all dialogues.");
+    // Kept, so that a picture of the page that a program takes has its points.
+    this.gl = sheet.getContext("webgl2", { antialias: false, alpha: false, preserveDrawingBuffer: true });
+    if (!this.gl) throw new Error("This browser has no WebGL 2. The list has all conversations.");
     sheet.addEventListener("webglcontextlost", (event) => event.preventDefault());
     sheet.addEventListener("webglcontextrestored", () => { this.#prepare(); onLost(); });
     this.#prepare();
@@ -154,8 +153,7 @@ class Picture {
     gl.uniform2f(at("scale"), (2 * scale * this.ratio) / sheet.width, (2 * scale * this.ratio) / sheet.height);
     gl.uniform1f(at("size"), size * this.ratio);
     gl.uniform3f(at("page"), ...this.page);
-    gl.uniform3f(at("ink"), ...this.ink);
-    gl.uniform4fv(at("colours"), this.colours);
+    gl.uniform3fv(at("colours"), this.colours);
   }
 
   #clear(target, view) {

@@ -4,6 +4,8 @@
 
 const HIDDEN = 0, FAINT = 1, SHOWN = 2;
 const CLOSEST = 400, MARGIN = 0.06, SWITCH_MS = 700;
+// The map comes no closer when so few points are in view. A grid has at least so many cells on a side.
+const FEWEST = 30, FINEST = 256;
 // The map rests when it has not moved for this long.
 const REST_MS = 150;
 
@@ -47,10 +49,10 @@ class Points {
     requestAnimationFrame(step);
   }
 
-  // groups: group of each point, a Uint8Array; colours and marks per group, such as "#3b82f6" and "disc" or "ring".
-  colour(groups, colours, marks) {
+  // groups: group of each point, a Uint8Array; colour per group, such as "#3b82f6".
+  colour(groups, colours) {
     this.groups = groups;
-    this.picture.colours.set(colours.flatMap((colour, code) => [...numbersOf(colour), Number(marks[code] === "ring")]));
+    this.picture.colours.set(colours.flatMap(numbersOf));
     this.picture.fill("group", groups);
     this.draw();
   }
@@ -62,8 +64,8 @@ class Points {
     this.draw();
   }
 
-  paint(page, ink) {
-    [this.picture.page, this.picture.ink] = [numbersOf(page), numbersOf(ink)];
+  paint(page) {
+    this.picture.page = numbersOf(page);
     this.draw();
   }
 
@@ -85,7 +87,7 @@ class Points {
   }
 
   get size() {
-    const usual = Math.min(Math.max(280 / Math.sqrt(this.count), 2.4), 8);
+    const usual = Math.min(Math.max(Math.sqrt((this.width * this.height) / this.count) / 3, 2.4), 8);
     return Math.min(usual * this.zoom ** 0.4, 16);
   }
 
@@ -111,6 +113,7 @@ class Points {
   // Zoom around a place of the page, which does not move.
   zoomBy(factor, x = this.width / 2, y = this.height / 2) {
     const [mapX, mapY] = this.onMap(x, y);
+    if (factor > 1 && this.inView(Math.min(FEWEST, this.count / 4))) return undefined;
     this.zoom = Math.min(Math.max(this.zoom * factor, 1), CLOSEST);
     if (this.zoom === 1) return this.showAll();
     this.centre = [mapX - (x - this.width / 2) / this.scale, mapY + (y - this.height / 2) / this.scale];
@@ -139,16 +142,23 @@ class Points {
     return best;
   }
 
-  // The shown points in view; none if there are more than `most`.
+  // Pixels of points that a box on the map hides; points lie over each other.
+  hidden(left, bottom, right, top) {
+    this.grid ??= new Grid(this.places, this.low, this.high);
+    const pixels = (right - left) * (top - bottom) * this.scale ** 2, disc = (Math.PI * this.size ** 2) / 4;
+    return pixels * (1 - Math.exp((-disc * this.grid.count(left, bottom, right, top)) / pixels));
+  }
+
+  // The shown points in view; null if there are more than `most`.
   inView(most) {
     this.grid ??= new Grid(this.places, this.low, this.high);
     const [left, top] = this.onMap(0, 0), [right, bottom] = this.onMap(this.width, this.height), found = [];
-    if (this.grid.count(left, bottom, right, top) > 8 * most + this.count / 100) return [];
+    if (this.grid.count(left, bottom, right, top) > 8 * most + this.count / 100) return null;
     this.grid.each(left, bottom, right, top, (point) => {
       const [x, y] = this.onPage(point);
       if (this.shown[point] === SHOWN && x >= 0 && y >= 0 && x <= this.width && y <= this.height) found.push(point);
     });
-    return found.length > most ? [] : found.sort((a, b) => a - b);
+    return found.length > most ? null : found.sort((a, b) => a - b);
   }
 
   // The next shown point in a direction; if no point is given (-1), the one nearest to the middle.
@@ -243,7 +253,7 @@ class Grid {
   constructor(places, low, high) {
     const count = places.length / 2;
     this.low = low;
-    this.side = Math.max(1, Math.floor(Math.sqrt(count)));
+    this.side = Math.max(FINEST, Math.floor(Math.sqrt(count)));
     this.step = (Math.max(high[0] - low[0], high[1] - low[1]) || 1) / this.side;
     const cells = new Uint32Array(count);
     this.first = new Uint32Array(this.side * this.side + 1);
