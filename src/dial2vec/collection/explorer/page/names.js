@@ -13,7 +13,7 @@ const GAP = 4, PADDING = 6, SPARE = 300, ROOM = 13_000;
 const ANGLES = 24, RINGS = [0, 6, 14, 24, 36, 50, 66, 84, 104, 126, 150, 180, 215, 255, 300], FARTHEST = [300, 150, 104, 24];
 const COVERED = 2, TWICE = 200, DEAREST = [Infinity, 400, 300, Infinity], UNPLACED = 2000;
 // Orders in which areas are tried. A name keeps its spot while the map is zoomed unless another costs less than this part.
-const TRIES = 12, KEPT = 0.6;
+const TRIES = 8, KEPT = 0.6;
 // A line leads to a name that stands farther than this, and ends so many pixels before its place; other names keep away
 // from points on it.
 const FAR = 26, SHORT = 3, STEP = 10;
@@ -53,27 +53,36 @@ function stepsOf(line) {
   return Array.from({ length: count }, (_, i) => [x + (across * (i + 1)) / count, y + (down * (i + 1)) / count]).map(([left, top]) => [left - 2, top - 2, left + 2, top + 2]);
 }
 
-// The best free spot of a name, {name, box, spot, line, steps, cost}; null if all cost too much. taken: boxes that stay free.
+// The best free spot of a name, {name, box, spot, line, steps, cost}; null if all cost too much. page: [width, height, zoom,
+// moving]; while the map moves a name stays where it is. taken: boxes that stay free.
 function bestSpot(name, page, taken, hidden) {
-  const free = (own) => !taken.some((other) => overlap(own, other));
-  let best = null, least = name.first ? Infinity : DEAREST[name.level];
-  for (const spot of SPOTS) {
-    const part = spot === name.spot ? KEPT : 1, far = part * spot.far;
-    if (spot.far > FARTHEST[name.level] || KEPT * spot.far >= least) break;
+  const [, , zoom, moving] = page, covered = COVERED / zoom, far = FARTHEST[name.level];
+  const around = [name.x - name.width - far, name.y - name.height - far, name.x + name.width + far, name.y + name.height + far];
+  const near = taken.filter((other) => overlap(around, other)), free = (own) => !near.some((other) => overlap(own, other));
+  let best = null, least = name.first ? Infinity : DEAREST[name.level] * zoom;
+  for (const spot of moving && !name.first ? [name.spot] : SPOTS) {
+    const part = spot === name.spot ? KEPT : 1;
+    let cost = part * spot.far * (1 + spot.far / TWICE);
+    if (spot.far > far || KEPT * spot.far >= least) break;
+    if (cost >= least || (name.level === QUOTE && !spot.far)) continue;
     const box = boxAt(name, spot, page);
-    if (far >= least || !free(box)) continue;
-    const line = lineTo(name, box), steps = stepsOf(line), pixels = [box, ...steps].reduce((sum, own) => sum + hidden(own), 0);
-    const cost = far * (1 + spot.far / TWICE) + part * COVERED * pixels;
+    cost += part * covered * hidden(box);
+    if (cost >= least || !free(box)) continue;
+    const line = lineTo(name, box), steps = stepsOf(line);
+    cost += part * covered * steps.reduce((sum, step) => sum + hidden(step), 0);
     if (cost < least && steps.every(free)) [best, least] = [{ name, box, spot, line, steps, cost }, cost];
   }
   return best;
 }
 
 // The names to show, with their boxes. names: [{level, x, y, width, height, first, from}] in the order of importance; page:
-// [width, height] within which they lie; blocked: boxes that stay free; hidden(box): pixels of points that a box hides.
-function placedNames(names, page, zoom, blocked = [], hidden = (box) => 0) {
-  const most = Math.max((page[0] * page[1]) / ROOM, 8);
-  const shown = names.filter(({ level, first, from = 0 }) => first || (zoom >= Math.max(LEVELS[level].from, from) && zoom < LEVELS[level].until));
+// [width, height] within which they lie; blocked: boxes that stay free; hidden(box): pixels of points that a box hides;
+// moving: true while the map moves, when no other names appear.
+function placedNames(names, [width, height], zoom, blocked = [], hidden = (box) => 0, moving = false) {
+  const page = [width, height, zoom, moving], most = Math.max((page[0] * page[1]) / ROOM, 8);
+  const shown = names
+    .filter(({ level, first, from = 0 }) => first || (zoom >= Math.max(LEVELS[level].from, from) && zoom < LEVELS[level].until))
+    .filter((name) => !moving || name.first || name.spot);
   const placeAll = (some, before) => {
     const placed = [...before], taken = [...blocked, ...before.flatMap(({ box, steps }) => [box, ...steps])];
     for (const name of some) {
@@ -86,7 +95,7 @@ function placedNames(names, page, zoom, blocked = [], hidden = (box) => 0) {
   };
   // Areas are few and large: if one has no good place, it is tried before the others.
   let order = shown.filter(({ level }) => level === 0), areas = [], least = Infinity;
-  for (let tries = 0; tries < TRIES && order.length; tries++) {
+  for (let tries = 0; tries < (moving ? 1 : TRIES) && order.length; tries++) {
     const placed = placeAll(order, []), known = new Map(placed.map((one) => [one.name, one.cost])), costOf = (name) => known.get(name) ?? UNPLACED;
     const cost = order.reduce((sum, name) => sum + costOf(name), 0), dearest = order.reduce((one, other) => (costOf(other) > costOf(one) ? other : one));
     if (cost < least) [areas, least] = [placed, cost];
@@ -156,7 +165,7 @@ class MapNames {
     if (size !== this.size) this.#measure();
     this.size = size;
     const origin = this.#origin();
-    if (points.zoom !== this.zoom) this.#arrange();
+    if (points.zoom !== this.zoom || (this.loose && !points.moving)) this.#arrange();
     if (!this.anchor || Math.hypot(origin[0] - this.anchor[0], origin[1] - this.anchor[1]) > SPARE) this.#fix(origin);
     const [x, y] = [0, 1].map((axis) => Math.round(origin[axis] - this.anchor[axis]));
     layer.style.transform = `translate(${x}px, ${y}px)`;
@@ -216,8 +225,9 @@ class MapNames {
     const radius = points.size / 2, discs = this.all.filter(({ level }) => level === QUOTE).map(({ x, y }) => [x - radius, y - radius, x + radius, y + radius]);
     const narrow = width < NARROW, onMap = (x, y) => [(x - page[0] / 2) / scale + midX, midY - (y - page[1] / 2) / scale];
     for (const name of this.all) name.from = narrow && name.level === 1 && !name.change ? 2 : 0;
-    const hidden = ([left, top, right, bottom]) => points.hidden(...onMap(left, bottom), ...onMap(right, top));
-    this.placed = placedNames(this.all, page, zoom, discs.concat(zoom === 1 ? this.blocked : []), hidden);
+    const hides = points.hides(), hidden = ([left, top, right, bottom]) => hides(...onMap(left, bottom), ...onMap(right, top));
+    this.loose = points.moving;
+    this.placed = placedNames(this.all, page, zoom, discs.concat(zoom === 1 ? this.blocked : []), hidden, points.moving);
     this.zoom = zoom;
     this.anchor = null;
   }

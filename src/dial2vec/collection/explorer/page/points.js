@@ -142,11 +142,14 @@ class Points {
     return best;
   }
 
-  // Pixels of points that a box on the map hides; points lie over each other.
-  hidden(left, bottom, right, top) {
+  // How many pixels of points a box on the map hides, as a function of its sides; points lie over each other.
+  hides() {
     this.grid ??= new Grid(this.places, this.low, this.high);
-    const pixels = (right - left) * (top - bottom) * this.scale ** 2, disc = (Math.PI * this.size ** 2) / 4;
-    return pixels * (1 - Math.exp((-disc * this.grid.count(left, bottom, right, top)) / pixels));
+    const { grid } = this, square = this.scale ** 2, disc = (Math.PI * this.size ** 2) / 4;
+    return (left, bottom, right, top) => {
+      const pixels = (right - left) * (top - bottom) * square;
+      return pixels * (1 - Math.exp((-disc * grid.count(left, bottom, right, top)) / pixels));
+    };
   }
 
   // The shown points in view; null if there are more than `most`.
