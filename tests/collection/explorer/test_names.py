@@ -16,7 +16,8 @@ pytestmark = pytest.mark.services("chromium")
 SCRIPTS = ("list", "picture", "points", "names", "gestures", "overview")
 STAGE = """<style>:root { --page: #ffffff; --ink: #1c2024; --soft: #5a636c; --heat: #3b82f6; }
 body { margin: 0; font: 1rem/1.5 sans-serif; } #stage { height: 100vh; } %s</style>
-<div id="stage"><canvas id="canvas"></canvas><svg id="outline"><path id="lasso-path"/></svg><div id="names"></div>
+<div id="stage"><canvas id="canvas"></canvas><svg id="outline"><path id="lasso-path"/></svg>
+<div id="names"><div><svg><path d=""/></svg></div></div>
 <div class="controls"><button>Lasso</button><button>+</button><button>All</button></div></div>
 %s<script>
 const places = new Float32Array(%s), names = %s;
@@ -82,7 +83,7 @@ def overlapping(found: dict[str, list[float]]) -> list[tuple[str, str]]:
 
 
 # How many fit depends on the machine's font. The phone shows the areas alone.
-@pytest.mark.parametrize(("size", "least"), [((1440, 900), 9), (PHONE, 6)])
+@pytest.mark.parametrize(("size", "least"), [((1440, 900), 9), (PHONE, 5)])
 def test_names_never_lie_over_each_other(page, size, least):
     page.look(size, phone=size == PHONE)
     page.until(f"points.width === {size[0]} && shownNames.zoom === points.zoom")
@@ -92,7 +93,8 @@ def test_names_never_lie_over_each_other(page, size, least):
         found = boxes(page)
         counts.append(len(found))
         assert overlapping(found) == [], f"step {step}"
-        assert all(box[0] >= 0 and box[1] >= 0 and box[2] <= size[0] and box[3] <= size[1] for box in found.values())
+        outside = {t: b for t, b in found.items() if b[0] < 0 or b[1] < 0 or b[2] > size[0] or b[3] > size[1]}
+        assert outside == {}, f"step {step}"
         buttons = page.value(
             "(b => [b.left, b.top, b.right, b.bottom])(document.querySelector('.controls').getBoundingClientRect())"
         )
@@ -120,7 +122,7 @@ def test_a_name_is_chosen_by_a_click_and_a_point_by_another(page):
     text, box = next((text, box) for text, box in boxes(page).items() if text.endswith("%"))
     middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
     page.mouse("mouseMoved", *middle)
-    assert page.value("document.querySelector('#names .strong').innerText") == text
+    assert page.value("document.getElementById('canvas').classList.contains('naming')")
     page.click(middle)
     [(level, id)] = page.value("clicked")
     assert level == 0
@@ -128,7 +130,7 @@ def test_a_name_is_chosen_by_a_click_and_a_point_by_another(page):
         page.value(f"names.find((n) => n.level === 0 && n.id === {id}).text")[:13]
     )
     page.mouse("mouseMoved", 2, 798)
-    assert page.value("document.querySelector('#names .strong')") is None
+    assert not page.value("document.getElementById('canvas').classList.contains('naming')")
 
 
 def test_a_chosen_group_is_named_at_every_zoom(page):
@@ -161,7 +163,8 @@ def test_the_larger_group_is_named_and_the_smaller_one_moves_aside_or_waits(page
     ]
     names += [{**names[0], "text": "far", "x": 300}, {**names[0], "text": "fine", "level": 2, "x": 200, "y": 200}]
     walls = [[0, 0, 400, 80], [0, 120, 400, 300], [160, 0, 200, 300]]
-    found = "placedNames(%s, [400, 300], %s, %s).map(({name, box}) => [name.text, ...box])"
+    found = """placedNames(%s, {width: 400, height: 300, zoom: %s, blocked: %s, hidden: () => 0})
+        .map(({name, box}) => [name.text, ...box])"""
     placed = page.value(found % (json.dumps(names), 1, json.dumps(walls)))
     assert placed[0] == ["large", 60, 90, 140, 110]
     assert [text for text, *_ in placed] == ["large", "far"]

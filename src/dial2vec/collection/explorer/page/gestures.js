@@ -82,13 +82,11 @@ class Gestures {
 
   #hover(place) {
     const name = this.names?.at(...place) ?? null;
-    this.names?.emphasise(name);
     this.on.hover(name ? -1 : this.points.nearest(...place, REACH), ...place);
     this.canvas.classList.toggle("naming", Boolean(name));
   }
 
   #leave() {
-    this.names?.emphasise(null);
     this.canvas.classList.remove("naming");
     this.on.hover(-1);
   }

@@ -3,12 +3,11 @@
 // The choice of a colouring, and its legend: a value is a condition, as in the filters; of numbers and times the ends are
 // named. Areas and topics have no legend: their names stand on the map and in the table.
 
-// Values with a colour of their own; share of the page's colour in that of dialogues without a value.
-const MOST_COLOURS = 16, FAINTNESS = 0.55;
-const NAMED = ["area", "topic"];
+// Share of the page's colour in that of dialogues without a value; colourings without a legend.
+const FAINTNESS = 0.55, NAMED = ["area", "topic"];
 
 class Legend {
-  // content: unpacked, with `colourings`; on: {set(change), colour({codes, colours})}
+  // content: unpacked, with `colourings`; on: {set(change), colour({codes, colours, page})}
   constructor(box, select, content, on) {
     Object.assign(this, { box, select, on });
     select.addEventListener("change", () => on.set({ colour: select.value }));
@@ -44,11 +43,9 @@ class Legend {
     this.select.value = way.title;
     this.box.replaceChildren();
     this.box.hidden = NAMED.includes(way.title) || way.names.length < 2;
-    const named = [...way.names.keys()], known = named.filter((code) => way.marks[code] !== "faint"), ordered = way.kind !== "category";
-    const left = ordered ? known : known.slice(MOST_COLOURS);
-    if (ordered) this.#ramp(known);
-    this.entries = named.filter((code) => !left.includes(code)).map((code) => this.#entry(code));
-    if (!ordered && left.length) button(`${left.length} more in Filters`, this.box, () => this.on.set({ panel: "filters" })).className = "all";
+    const named = [...way.names.keys()], ends = way.kind === "category" ? [] : named.filter((code) => way.marks[code] !== "faint");
+    if (ends.length) this.#ramp(ends);
+    this.entries = named.filter((code) => !ends.includes(code)).map((code) => this.#entry(code));
     this.#paint();
   }
 
@@ -76,7 +73,7 @@ class Legend {
     const [page, ink, lift] = ["--page", "--ink", "--lift"].map((name) => style.getPropertyValue(name).trim());
     const seen = colours.map((colour, code) => (marks[code] === "faint" ? mixed(colour, page, FAINTNESS) : mixed(colour, ink, parseFloat(lift) / 100)));
     const known = [...new Set(seen)], places = seen.map((colour) => known.indexOf(colour));
-    this.on.colour({ codes: Uint8Array.from(codes, (code) => places[code]), colours: known });
+    this.on.colour({ codes: Uint8Array.from(codes, (code) => places[code]), colours: known, page });
   }
 }
 

@@ -35,6 +35,8 @@ class MapView {
     if (!this.points) return;
     const total = passes("topic").reduce((sum, one) => sum + one, 0), lit = counts.map((all) => new Int32Array(all.length));
     this.content.members.forEach((groups, level) => { for (const row of rows) if (groups[row] >= 0) lit[level][groups[row]]++; });
+    // Colours of areas would say something else where the points have those of other values.
+    byId("names").classList.toggle("plain", !NAMED.includes(state.colour ?? this.content.colourings[0].title));
     this.names.tell(counts, lit, total);
     this.names.select(state.topic);
     this.#locate();
@@ -47,8 +49,8 @@ class MapView {
   }
 
   // Colour the points by a colouring of the content.
-  colour({ codes, colours }) {
-    this.points?.colour(codes, colours);
+  colour({ codes, colours, page }) {
+    this.points?.colour(codes, colours, page);
   }
 
   // Show which points belong to a group, [level, place], for as long as the pointer is over its name; null for none.
@@ -94,7 +96,7 @@ class MapView {
       return new Points(this.canvas, this.content.maps.map(({ places }) => places), () => this.#drawnAgain());
     } catch (error) {
       byId("stage").classList.add("none");
-      this.#say(error.message, "Show the list", () => this.on.set({ panel: "dialogues" }));
+      this.#say("There is no map", error.message, "Show the list", () => this.on.set({ panel: "dialogues" }), true);
       return null;
     }
   }
@@ -102,11 +104,9 @@ class MapView {
   #name() {
     const speaking = async (rows) => (await this.source.speaking(rows)).map((turn) => (turn.length ? spoken(turn) : ""));
     const { groups, colourings } = this.content, way = colourings.find(({ title }) => NAMED.includes(title));
-    const known = (name) => {
-      const group = groups[name.level][name.id];
-      return { ...name, change: group.change, colour: way?.colours[way.names.indexOf(group.name)] };
-    };
-    this.names = new MapNames(byId("names"), this.points, this.content.maps.map(({ names }) => names.map(known)), speaking);
+    const known = (name, { name: title, change }) => ({ ...name, change, colour: way?.colours[way.names.indexOf(title)] });
+    const lists = this.content.maps.map(({ names }) => names.map((name) => known(name, groups[name.level][name.id])));
+    this.names = new MapNames(byId("names"), this.points, lists, speaking);
     if (this.map) this.names.show(this.map);
     if (this.gestures) this.gestures.names = this.names;
   }
@@ -121,18 +121,18 @@ class MapView {
 
   // Say which area is in view when the map is near, or that nothing is.
   #locate() {
-    const { points, content } = this, { width, height } = points, empty = points.inView(0);
-    const row = empty ? -1 : points.nearest(width / 2, height / 2, Math.hypot(width, height) / 2);
-    const area = content.groups?.[0][content.members[0][row]];
-    byId("where").hidden = points.zoom < NEAR && !empty;
-    if (!byId("where").hidden) this.#say(empty ? "Nothing here" : area ? nameOf(area) : "", "Show all", () => points.showAll(), Boolean(empty));
+    const { points, content } = this, near = points.zoom >= NEAR, empty = points.inView(0);
+    const area = near && !empty && content.groups?.[0][content.members[0][points.next(-1, 0, 0)]];
+    byId("where").hidden = true;
+    if (near || empty) this.#say(empty ? "Nothing here" : area ? nameOf(area) : "", "", "Show all", () => points.showAll(), Boolean(empty));
+    this.names.block();
   }
 
   // Say something over the map, with a button: in the middle or at the edge.
-  #say(text, action, act, middle = true) {
+  #say(title, text, action, act, middle) {
     const box = byId("where");
     Object.assign(box, { hidden: false, className: middle ? "middle" : "" });
-    box.replaceChildren(element("span", text));
+    box.replaceChildren(element("strong", title), element("span", text));
     button(action, box, act);
   }
 
@@ -182,10 +182,6 @@ class MapView {
     byId("zoom-in").addEventListener("click", () => points.zoomBy(ZOOM_STEP));
     byId("zoom-out").addEventListener("click", () => points.zoomBy(1 / ZOOM_STEP));
     byId("zoom-all").addEventListener("click", () => points.showAll());
-    const style = getComputedStyle(document.documentElement);
-    const paint = () => points.paint(style.getPropertyValue("--page").trim());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
-    paint();
   }
 
   // Switch between the maps of the trained encoder and of the one to compare with.

@@ -2,30 +2,30 @@
 "use strict";
 // Names of areas and topics on the map, and what is said at single points: the larger group first, none over another.
 
-// Zoom from which a level is shown, and from which it gives way to the next; the last one are quotes.
-const LEVELS = [{ from: 0, until: 5 }, { from: 0, until: 20 }, { from: 2.5, until: Infinity }, { from: 0, until: Infinity }];
+// Zoom from which a level is shown, and from which it gives way to the next; how far from its place a name may stand, and
+// what this may cost. The last level are quotes.
+const LEVELS = [
+  { from: 0, until: 5, farthest: 300, dearest: Infinity }, { from: 0, until: 20, farthest: 150, dearest: 400 },
+  { from: 2.5, until: Infinity, farthest: 104, dearest: 300 }, { from: 0, until: Infinity, farthest: 24, dearest: Infinity },
+];
 const QUOTE = 3;
-// Pixels between two names, and beside the lines of one; how far a name may go beyond the view before all are put in their places again; pixels of the
-// map per name.
-const GAP = 4, PADDING = 6, SPARE = 300, ROOM = 13_000;
-// Where a name may stand: around its place, with so many pixels between them, the nearest first. How far names of a level
-// may go, and what they may cost: the distance, more and more beyond TWICE, and COVERED for each hidden pixel of points.
-const ANGLES = 24, RINGS = [0, 6, 14, 24, 36, 50, 66, 84, 104, 126, 150, 180, 215, 255, 300], FARTHEST = [300, 150, 104, 24];
-const COVERED = 2, TWICE = 200, DEAREST = [Infinity, 400, 300, Infinity], UNPLACED = 2000;
-// Orders in which areas are tried. A name keeps its spot while the map is zoomed unless another costs less than this part.
-const TRIES = 8, KEPT = 0.6;
-// A line leads to a name that stands farther than this, and ends so many pixels before its place; other names keep away
-// from points on it.
-const FAR = 26, SHORT = 3, STEP = 10;
+// A name stands around its place, so many pixels from it. It costs the distance, more and more beyond TWICE, and COVERED for
+// each pixel of points that it hides. Areas are tried in so many orders. A name keeps its spot unless another costs less
+// than this part.
+const ANGLES = 24, RINGS = [0, 6, 14, 24, 36, 50, 66, 84, 104, 126, 150, 180, 215, 255, 300];
+const TWICE = 200, COVERED = 2, UNPLACED = 2000, TRIES = 8, KEPT = 0.6;
+// Pixels between two names, and beside the lines of one; how far a name may go beyond the view before all are put in their
+// places again; pixels of the map per name; how far a name is from its place if a line leads there; steps of this line.
+const GAP = 4, PADDING = 6, SPARE = 300, ROOM = 13_000, FAR = 26, STEP = 10;
 // Areas are named large if there are few. A map that is narrower than this has no room for names of topics at first.
 const FEW_AREAS = 10, NARROW = 560;
 // Quotes are shown if at most MOST_POINTS are in view and the map has rested for CALM_MS.
 const MOST_POINTS = 40, CALM_MS = 200;
 
-const SPOTS = RINGS.flatMap((far) => Array.from({ length: far ? ANGLES : 1 }, (_, i) => {
-  const angle = (2 * Math.PI * i) / ANGLES;
-  return { far, x: far ? Math.cos(angle) : 0, y: far ? Math.sin(angle) : 0 };
-}));
+const SIDES = Array.from({ length: ANGLES }, (_, i) => (2 * Math.PI * i) / ANGLES).map((angle) => [Math.cos(angle), Math.sin(angle)]);
+const SPOTS = RINGS.flatMap((far) => (far ? SIDES : [[0, 0]]).map(([x, y]) => ({ far, x, y })));
+
+const clamped = (value, low, high) => Math.max(Math.min(value, high), low);
 
 // True if two boxes [left, top, right, bottom] share a place, or come closer than a gap.
 function overlap(one, other, gap = GAP) {
@@ -33,96 +33,79 @@ function overlap(one, other, gap = GAP) {
 }
 
 // The box of a name at a spot around its place, moved into the page.
-function boxAt({ x, y, width, height }, spot, page) {
-  const within = (middle, size, end) => Math.min(Math.max(middle - size / 2, 2), end - size - 2);
-  const left = within(x + spot.x * (spot.far + width / 2), width, page[0]);
-  const top = within(y + spot.y * (spot.far + height / 2), height, page[1]);
+function boxAt({ x, y, width, height }, { far, ...side }, page) {
+  const left = clamped(x + side.x * (far + width / 2) - width / 2, 2, page.width - width - 2);
+  const top = clamped(y + side.y * (far + height / 2) - height / 2, 2, page.height - height - 2);
   return [left, top, left + width, top + height];
 }
 
-// The line from a box to the place of its name, [[x, y], [x, y]], if the box stands far from it.
-function lineTo({ x, y }, [left, top, right, bottom]) {
-  const from = [Math.min(Math.max(x, left), right), Math.min(Math.max(y, top), bottom)], far = Math.hypot(x - from[0], y - from[1]);
-  return far < FAR ? null : [from, [x + ((from[0] - x) * SHORT) / far, y + ((from[1] - y) * SHORT) / far]];
+// Small boxes along the line from a box to the place of its name; none if that is near.
+function stepsTo({ x, y }, box) {
+  const [left, top] = [clamped(x, box[0], box[2]), clamped(y, box[1], box[3])], far = Math.hypot(x - left, y - top), count = Math.ceil(far / STEP);
+  const places = Array.from({ length: far > FAR ? count + 1 : 0 }, (_, i) => [left + ((x - left) * i) / count, top + ((y - top) * i) / count]);
+  return places.map((place) => [place[0] - 2, place[1] - 2, place[0] + 2, place[1] + 2]);
 }
 
-// Boxes along a line, which other names leave free.
-function stepsOf(line) {
-  if (!line) return [];
-  const [[x, y], end] = line, across = end[0] - x, down = end[1] - y, count = Math.ceil(Math.hypot(across, down) / STEP);
-  return Array.from({ length: count }, (_, i) => [x + (across * (i + 1)) / count, y + (down * (i + 1)) / count]).map(([left, top]) => [left - 2, top - 2, left + 2, top + 2]);
-}
-
-// The best free spot of a name, {name, box, spot, line, steps, cost}; null if all cost too much. page: [width, height, zoom,
-// moving]; while the map moves a name stays where it is. taken: boxes that stay free.
-function bestSpot(name, page, taken, hidden) {
-  const [, , zoom, moving] = page, covered = COVERED / zoom, far = FARTHEST[name.level];
-  const around = [name.x - name.width - far, name.y - name.height - far, name.x + name.width + far, name.y + name.height + far];
-  const near = taken.filter((other) => overlap(around, other)), free = (own) => !near.some((other) => overlap(own, other));
-  let best = null, least = name.first ? Infinity : DEAREST[name.level] * zoom;
+// The best free spot of a name, {name, box, spot, steps, cost}; null if all cost too much. taken: boxes that stay free.
+function bestSpot(name, page, taken) {
+  const { hidden, zoom, moving } = page, { farthest, dearest } = LEVELS[name.level], [across, down] = [name.width + farthest, name.height + farthest];
+  const x = clamped(name.x, 0, page.width), y = clamped(name.y, 0, page.height);
+  const near = taken.filter((other) => overlap([x - across, y - down, x + across, y + down], other));
+  const free = (box) => !near.some((other) => overlap(box, other));
+  let best = null, least = name.first ? Infinity : dearest * zoom;
   for (const spot of moving && !name.first ? [name.spot] : SPOTS) {
-    const part = spot === name.spot ? KEPT : 1;
-    let cost = part * spot.far * (1 + spot.far / TWICE);
-    if (spot.far > far || KEPT * spot.far >= least) break;
-    if (cost >= least || (name.level === QUOTE && !spot.far)) continue;
-    const box = boxAt(name, spot, page);
-    cost += part * covered * hidden(box);
-    if (cost >= least || !free(box)) continue;
-    const line = lineTo(name, box), steps = stepsOf(line);
-    cost += part * covered * steps.reduce((sum, step) => sum + hidden(step), 0);
-    if (cost < least && steps.every(free)) [best, least] = [{ name, box, spot, line, steps, cost }, cost];
+    const part = spot === name.spot ? KEPT : 1, distance = part * spot.far * (1 + spot.far / TWICE);
+    if (spot.far > farthest || KEPT * spot.far >= least) break;
+    if (distance >= least || (name.level === QUOTE && !spot.far)) continue;
+    const box = boxAt(name, spot, page), covered = (part * COVERED) / zoom;
+    if (distance + covered * hidden(box) >= least || !free(box)) continue;
+    const steps = stepsTo(name, box), cost = distance + covered * [box, ...steps].reduce((sum, one) => sum + hidden(one), 0);
+    if (cost < least && steps.every(free)) [best, least] = [{ name, box, spot, steps, cost }, cost];
   }
   return best;
 }
 
 // The names to show, with their boxes. names: [{level, x, y, width, height, first, from}] in the order of importance; page:
-// [width, height] within which they lie; blocked: boxes that stay free; hidden(box): pixels of points that a box hides;
-// moving: true while the map moves, when no other names appear.
-function placedNames(names, [width, height], zoom, blocked = [], hidden = (box) => 0, moving = false) {
-  const page = [width, height, zoom, moving], most = Math.max((page[0] * page[1]) / ROOM, 8);
-  const shown = names
-    .filter(({ level, first, from = 0 }) => first || (zoom >= Math.max(LEVELS[level].from, from) && zoom < LEVELS[level].until))
-    .filter((name) => !moving || name.first || name.spot);
-  const placeAll = (some, before) => {
-    const placed = [...before], taken = [...blocked, ...before.flatMap(({ box, steps }) => [box, ...steps])];
+// {width, height, zoom, blocked, hidden, moving}: boxes that stay free, how many pixels of points a box hides, and whether
+// the map moves, when each name keeps its spot and no other ones appear.
+function placedNames(names, page) {
+  const { width, height, zoom, moving, blocked = [] } = page, most = Math.max((width * height) / ROOM, 8);
+  const at = ({ level, from = 0 }) => zoom >= Math.max(LEVELS[level].from, from) && zoom < LEVELS[level].until;
+  const shown = names.filter((name) => name.first || (at(name) && (!moving || name.spot)));
+  const placeAll = (some, placed) => {
+    const taken = [...blocked, ...placed.flatMap(({ box, steps }) => [box, ...steps])];
     for (const name of some) {
-      const best = (name.first || placed.length < most) && bestSpot(name, page, taken, hidden);
-      if (!best) continue;
-      placed.push(best);
-      taken.push(best.box, ...best.steps);
+      const best = (name.first || placed.length < most) && bestSpot(name, page, taken);
+      name.cost = best ? best.cost : UNPLACED;
+      if (best) placed.push(best);
+      if (best) taken.push(best.box, ...best.steps);
     }
     return placed;
   };
-  // Areas are few and large: if one has no good place, it is tried before the others.
-  let order = shown.filter(({ level }) => level === 0), areas = [], least = Infinity;
-  for (let tries = 0; tries < (moving ? 1 : TRIES) && order.length; tries++) {
-    const placed = placeAll(order, []), known = new Map(placed.map((one) => [one.name, one.cost])), costOf = (name) => known.get(name) ?? UNPLACED;
-    const cost = order.reduce((sum, name) => sum + costOf(name), 0), dearest = order.reduce((one, other) => (costOf(other) > costOf(one) ? other : one));
+  // Areas are few and large: one without a good place is tried before the others.
+  let areas = [], least = Infinity, order = shown.filter(({ level }) => level === 0);
+  for (let tries = 0; tries < (moving ? 1 : TRIES); tries++) {
+    const placed = placeAll(order, []), cost = order.reduce((sum, name) => sum + name.cost, 0);
     if (cost < least) [areas, least] = [placed, cost];
-    order = [dearest, ...order.filter((name) => name !== dearest)];
+    order = order.toSorted((one, other) => other.cost - one.cost);
   }
-  const placed = placeAll(shown.filter(({ level }) => level > 0), areas);
-  for (const name of names) name.spot = null;
-  for (const { name, spot } of placed) name.spot = spot;
+  const placed = placeAll(shown.filter(({ level }) => level > 0), areas), spots = new Map(placed.map(({ name, spot }) => [name, spot]));
+  for (const name of names) name.spot = spots.get(name);
   return placed;
 }
 
 class MapNames {
-  // names: one list per map of {text, level, id, x, y, size, colour, change}. quotes(rows): promise of a text per row, what to say at
-  // single points; without it nothing is said.
+  // names: one list per map of {text, level, id, x, y, size, colour, change}. quotes(rows): promise of a text per row, what
+  // to say at single points; without it nothing is said.
   constructor(box, points, names, quotes = null) {
     Object.assign(this, { box, points, lists: names, quotes, all: [], placed: [], said: new Map(), selected: null });
-    box.replaceChildren();
-    this.layer = element("div", "", box);
-    this.lines = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    this.drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    this.drawing.append(this.lines);
+    [this.layer, this.lines] = [box.firstElementChild, box.querySelector("path")];
     this.show(0);
   }
 
   // Show the names of another map.
   show(map) {
-    this.layer.replaceChildren(this.drawing);
+    this.layer.replaceChildren(this.lines.parentElement);
     const { count } = this.points, few = this.lists[map].filter(({ level }) => level === 0).length <= FEW_AREAS;
     this.all = this.lists[map].map((name) => {
       const span = element("span", name.text, this.layer, { className: name.level || few ? `level-${name.level}` : "level-1" });
@@ -135,8 +118,7 @@ class MapNames {
     this.place();
   }
 
-  // Say the shares of the areas among what is shown, and let the names fade whose groups have none of it. counts: of the
-  // groups per level; lit: the same of what is shown strongly; total: of all.
+  // Say the shares of the areas, counts of total, and let the names fade of groups of which nothing is lit.
   tell(counts, lit, total) {
     for (const { level, id, share, span } of this.all) {
       if (share) share.textContent = percent(counts[0][id] / Math.max(1, total));
@@ -162,7 +144,11 @@ class MapNames {
     const { points, layer } = this, size = `${points.width} ${points.height}`;
     layer.style.visibility = points.progress < 1 ? "hidden" : "";
     if (points.progress < 1) return;
-    if (size !== this.size) this.#measure();
+    if (size !== this.size) {
+      this.#fitAll(this.all);
+      this.block();
+      this.zoom = null;
+    }
     this.size = size;
     const origin = this.#origin();
     if (points.zoom !== this.zoom || (this.loose && !points.moving)) this.#arrange();
@@ -180,54 +166,50 @@ class MapNames {
     return this.placed.find(({ name, box }) => name.visible && overlap(place, box, 0))?.name ?? null;
   }
 
-  // Emphasise one name while the pointer is over it; null for none.
-  emphasise(name) {
-    if (this.strong === name) return;
-    this.strong?.span.classList.remove("strong");
-    name?.span.classList.add("strong");
-    this.strong = name;
-  }
-
   // The place on the page of the corner of the whole map, which is `zoom` times as large as the view.
   #origin() {
     const { points } = this, [x, y] = points.toPage((points.low[0] + points.high[0]) / 2, (points.low[1] + points.high[1]) / 2);
     return [x - (points.width * points.zoom) / 2, y - (points.height * points.zoom) / 2];
   }
 
-  // Sizes of the names and places of the buttons: the only reads of the layout, after a change of the size.
-  #measure() {
+  // Keep free what lies over the map: the buttons, and what it says.
+  block() {
     const own = this.box.getBoundingClientRect();
-    this.blocked = [...this.box.parentElement.querySelectorAll(".controls")].map((bar) => {
+    this.blocked = [...this.box.parentElement.querySelectorAll(".controls, #where:not(.middle)")].map((bar) => {
       const { left, top, right, bottom } = bar.getBoundingClientRect();
       return [left - own.left, top - own.top, right - own.left, bottom - own.top];
     });
-    this.#fitAll(this.all);
-    this.zoom = null;
+    if (this.anchor) this.#uncover(this.#origin());
   }
 
-  // A box that breaks a text is wider than its lines.
+  // Measure names: with those above, the only reads of the layout. A box that breaks a text is wider than its lines.
   #fitAll(names) {
     const range = document.createRange();
     for (const { span } of names) span.style.width = "";
     for (const name of names) {
       range.selectNodeContents(name.span);
-      [name.width, name.height] = [Math.ceil(range.getBoundingClientRect().width) + PADDING, name.span.offsetHeight];
+      [name.width, name.height] = [Math.ceil(range.getBoundingClientRect().width) + PADDING, Math.ceil(name.span.getBoundingClientRect().height)];
     }
     for (const { span, width } of names) span.style.width = `${width}px`;
   }
 
   // Choose the names for a zoom. The choice does not depend on the part in view, so that moving the map changes nothing.
   #arrange() {
-    const { points } = this, { zoom, scale, width, height } = points, page = [width * zoom, height * zoom];
+    const { points } = this, { zoom, scale, moving } = points, [width, height] = [points.width * zoom, points.height * zoom];
     const [midX, midY] = [0, 1].map((axis) => (points.low[axis] + points.high[axis]) / 2);
-    for (const name of this.all) [name.x, name.y] = [(name.mapX - midX) * scale + page[0] / 2, (midY - name.mapY) * scale + page[1] / 2];
+    for (const name of this.all) [name.x, name.y] = [(name.mapX - midX) * scale + width / 2, (midY - name.mapY) * scale + height / 2];
     // What is said at a point covers no other point.
-    const radius = points.size / 2, discs = this.all.filter(({ level }) => level === QUOTE).map(({ x, y }) => [x - radius, y - radius, x + radius, y + radius]);
-    const narrow = width < NARROW, onMap = (x, y) => [(x - page[0] / 2) / scale + midX, midY - (y - page[1] / 2) / scale];
-    for (const name of this.all) name.from = narrow && name.level === 1 && !name.change ? 2 : 0;
-    const hides = points.hides(), hidden = ([left, top, right, bottom]) => hides(...onMap(left, bottom), ...onMap(right, top));
-    this.loose = points.moving;
-    this.placed = placedNames(this.all, page, zoom, discs.concat(zoom === 1 ? this.blocked : []), hidden, points.moving);
+    const radius = points.size / 2, sayings = this.all.filter(({ level }) => level === QUOTE);
+    const discs = sayings.map(({ x, y }) => [x - radius, y - radius, x + radius, y + radius]);
+    for (const name of this.all) name.from = points.width < NARROW && name.level === 1 && !name.change ? 2 : 0;
+    const { grid } = points, mapX = (x) => (x - width / 2) / scale + midX, mapY = (y) => midY - (y - height / 2) / scale;
+    // Points lie over each other.
+    const hidden = ([left, top, right, bottom]) => {
+      const pixels = (right - left) * (bottom - top), count = grid.count(mapX(left), mapY(bottom), mapX(right), mapY(top));
+      return pixels * (1 - Math.exp((-Math.PI * radius * radius * count) / pixels));
+    };
+    this.placed = placedNames(this.all, { width, height, zoom, moving, hidden, blocked: discs.concat(zoom === 1 ? this.blocked : []) });
+    this.loose = moving;
     this.zoom = zoom;
     this.anchor = null;
   }
@@ -250,12 +232,14 @@ class MapNames {
       const inside = seen[0] >= 0 && seen[1] >= 0 && seen[2] <= width && seen[3] <= height;
       this.#reveal(name, inside && !this.blocked.some((other) => overlap(seen, other)));
     }
-    if (this.changed) this.lines.setAttribute("d", this.placed.map((one) => (one.name.visible ? this.#line(one) : "")).join(""));
+    const lined = this.placed.filter(({ name, steps }) => name.visible && steps.length);
+    if (this.changed) this.lines.setAttribute("d", lined.map((one) => this.#line(one)).join(""));
     this.changed = false;
   }
 
-  #line({ line }) {
-    return line ? `M${line.map((place) => place.map((value, axis) => Math.round(value + this.anchor[axis])).join(" ")).join("L")}` : "";
+  #line({ steps }) {
+    const ends = [steps[0], steps[steps.length - 1]].map(([x, y]) => [x + 2 + this.anchor[0], y + 2 + this.anchor[1]].map(Math.round).join(" "));
+    return `M${ends.join("L")}`;
   }
 
   #reveal(name, visible) {

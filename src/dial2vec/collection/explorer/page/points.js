@@ -36,7 +36,7 @@ class Points {
     if (maps) this.#enclose(maps);
     this.before = this.places;
     this.places = places;
-    this.grid = null;
+    this.cells = null;
     this.picture.fill("from", this.before);
     this.picture.fill("to", places);
     const began = performance.now(), still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -49,9 +49,10 @@ class Points {
     requestAnimationFrame(step);
   }
 
-  // groups: group of each point, a Uint8Array; colour per group, such as "#3b82f6".
-  colour(groups, colours) {
+  // groups: group of each point, a Uint8Array; colour per group, such as "#3b82f6", and of the page.
+  colour(groups, colours, page) {
     this.groups = groups;
+    this.picture.page = numbersOf(page);
     this.picture.colours.set(colours.flatMap(numbersOf));
     this.picture.fill("group", groups);
     this.draw();
@@ -61,11 +62,6 @@ class Points {
   show(shown) {
     this.shown = shown;
     this.picture.fill("shown", shown);
-    this.draw();
-  }
-
-  paint(page) {
-    this.picture.page = numbersOf(page);
     this.draw();
   }
 
@@ -131,7 +127,6 @@ class Points {
 
   // The shown point nearest to a place of the page, within `reach` pixels; -1 for none.
   nearest(x, y, reach) {
-    this.grid ??= new Grid(this.places, this.low, this.high);
     const [mapX, mapY] = this.onMap(x, y), far = reach / this.scale;
     let best = -1, least = far * far;
     this.grid.each(mapX - far, mapY - far, mapX + far, mapY + far, (point) => {
@@ -142,19 +137,12 @@ class Points {
     return best;
   }
 
-  // How many pixels of points a box on the map hides, as a function of its sides; points lie over each other.
-  hides() {
-    this.grid ??= new Grid(this.places, this.low, this.high);
-    const { grid } = this, square = this.scale ** 2, disc = (Math.PI * this.size ** 2) / 4;
-    return (left, bottom, right, top) => {
-      const pixels = (right - left) * (top - bottom) * square;
-      return pixels * (1 - Math.exp((-disc * grid.count(left, bottom, right, top)) / pixels));
-    };
+  get grid() {
+    return (this.cells ??= new Grid(this.places, this.low, this.high));
   }
 
   // The shown points in view; null if there are more than `most`.
   inView(most) {
-    this.grid ??= new Grid(this.places, this.low, this.high);
     const [left, top] = this.onMap(0, 0), [right, bottom] = this.onMap(this.width, this.height), found = [];
     if (this.grid.count(left, bottom, right, top) > 8 * most + this.count / 100) return null;
     this.grid.each(left, bottom, right, top, (point) => {
@@ -180,7 +168,6 @@ class Points {
 
   // The points inside an outline, [[x, y], ...] on the page.
   within(outline) {
-    this.grid ??= new Grid(this.places, this.low, this.high);
     const line = outline.map(([x, y]) => this.onMap(x, y)), inside = [];
     const xs = line.map(([x]) => x), ys = line.map(([, y]) => y);
     this.grid.each(Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys), (point) => {

@@ -102,6 +102,8 @@ interface MapNames {
   all: any[];
   placed: any[];
   said: Map<any, any>;
+  layer: any;
+  lines: any;
   selected: State["topic"];
 }
 interface MapView { source: any; content: any; about: any; on: any; picked: number; group: State["topic"]; map: number }
