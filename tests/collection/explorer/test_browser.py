@@ -165,6 +165,7 @@ def test_selection_is_downloaded_with_nothing_lost(page, collection, tmp_path, f
     page.downloads_to(tmp_path)
     page.value("void explorer.select([7])")
     page.until(f"{SAYS} === '1 dialogue of 40.'")
+    page.click("#share")
     page.click(f"#exports button[data-form={form}]")
     file = tmp_path / f"dialogues.{form}"
     deadline = time.monotonic() + 20
@@ -239,12 +240,10 @@ def test_the_place_of_the_map_is_in_the_link(page):
 def test_tabs_are_one_stop_and_arrows_go_through_them(page):
     page.value("document.getElementById('tab-dialogues').focus()")
     page.key("ArrowRight")
-    assert page.value("document.activeElement.id") == "tab-filters"
-    assert page.value("[...document.querySelectorAll('[role=tab][tabindex=\"0\"]')].map((one) => one.id)") == [
-        "tab-filters"
-    ]
-    page.key("ArrowRight")
     assert page.value("document.activeElement.id") == "tab-topics"
+    assert page.value("[...document.querySelectorAll('[role=tab][tabindex=\"0\"]')].map((one) => one.id)") == [
+        "tab-topics"
+    ]
     assert page.value("location.hash") in ("", "#")
 
 

@@ -145,7 +145,7 @@ def test_faint_is_between_grey_and_the_page(script):
 
 
 def filters(page):
-    page.click("#tab-filters")
+    page.click("#filter")
     page.until("document.querySelectorAll('#filters .key').length > 1")
 
 

@@ -287,6 +287,7 @@ def test_a_dialogue_is_moved_and_a_topic_renamed_with_a_way_back(served):
     served.until("byId('decided').textContent.includes('d7 is in')")
     served.until("document.querySelector('.why')?.textContent.includes('moved here by hand')")
     served.value("explorer.set({ topic: [1, 0], panel: 'topics', open: null })")
+    press(served, "⋯", "#topics .chosen")
     press(served, "Rename …", "#topics")
     served.value("void (document.querySelector('.ask input').value = 'Lost <b>cards</b>')")
     press(served, "Rename", "#topics")
@@ -305,6 +306,7 @@ def test_a_dialogue_is_moved_and_a_topic_renamed_with_a_way_back(served):
 def test_what_cannot_be_decided_is_said_and_the_form_stays(served):
     served.value("explorer.set({ topic: [1, 0], panel: 'topics' })")
     other = served.value("explorer.content.groups[1][1].name")
+    press(served, "⋯", "#topics .chosen")
     press(served, "Rename …", "#topics")
     served.value(f"void (document.querySelector('.ask input').value = '{other}')")
     press(served, "Rename", "#topics")

@@ -49,6 +49,7 @@ class Cluster:
     :param area: id of its area.
     :param speaking: turns of each typical dialogue that speak for the cluster, from 0.
     :param hidden: True if people decided not to see it.
+    :param unclear: True if its dialogues have no topic in common.
     """
 
     id: int
@@ -63,6 +64,7 @@ class Cluster:
     area: int = 0
     speaking: tuple[tuple[int, ...], ...] = ()
     hidden: bool = False
+    unclear: bool = False
 
 
 @dataclass(frozen=True, slots=True)

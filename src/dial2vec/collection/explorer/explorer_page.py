@@ -24,7 +24,7 @@ SCRIPTS = [
     for name in (
         *("unpacking", "meaning", "words", "finding", "sources", "list", "search", "link", "selection"),
         *("picture", "points", "names", "gestures", "curation", "reader", "tip", "map", "conditions", "tabs"),
-        *("overview", "changes", "filters", "legend", "explorer"),
+        *("treemap", "overview", "changes", "filters", "legend", "explorer"),
     )
 ]
 STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "overview", "changes", "filters", "reader")]
@@ -60,10 +60,21 @@ def write_page(
     """
     rows = sampled(len(collection), most, seed)
     content = packed(whole_content(collection, maps, rows))
-    text = render_explorer(collection.folder.resolve().name, content=content)
+    text = render_explorer(title_of(collection.folder), content=content)
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return StaticPage(len(rows), len(collection) - len(rows), len(text.encode()))
+
+
+def title_of(folder: Path) -> str:
+    """Return the name of a collection for people: "help_desk_export.look" is "Help desk".
+
+    >>> title_of(Path("help_desk_export.look"))
+    'Help desk'
+    """
+    name = folder.resolve().name
+    words = name.removesuffix(".look").removesuffix("_export").replace("_", " ").strip() or name
+    return words[0].upper() + words[1:]
 
 
 def render_explorer(title: str, *, content: str = "") -> str:

@@ -5,10 +5,11 @@ Sizes and trends count the dialogues on the page; what stands out, and the news,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.words import cut
+from dial2vec.collection.changes.facts import facts_of, mean_and_sd, sums_of
 from dial2vec.collection.changes.headline import ready_headlines
 from dial2vec.collection.changes.overview import findings_of, overview
 from dial2vec.collection.changes.periods import Periods, periods_of
@@ -36,6 +38,8 @@ TYPICAL, TERMS, FINDINGS = 3, 10, 6
 CHARACTERS = 240
 # Rows whose vectors are in memory at a time, few enough for the processor's cache.
 BLOCK = 2_048
+# Keys with more values than this give no columns.
+MOST_VALUES = 6
 
 
 def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, Any]:
@@ -60,6 +64,9 @@ def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dic
     )
     groups = [_areas(page, areas, topics), _topics(page, topics), _fine_topics(page)]
     news = news_of(collection, stored, headlines, periods.names, index=page.topics.index, names=page.shown_names)
+    for made, level, unclear in zip(groups, page.levels, page.unclear, strict=False):
+        for group, place, numbers in zip(made, level.order, page.numbers(level), strict=True):
+            group |= {"unclear": place in unclear, "numbers": numbers}
     return {
         "groups": groups,
         "members": [level.members.astype(np.int16) for level in page.levels],
@@ -80,10 +87,10 @@ class _Level:
     members: NDArray[np.int64]
 
     @classmethod
-    def of(cls, places: NDArray[np.int64]) -> _Level:
-        """Rank groups by their size; -1 stands for none."""
+    def of(cls, places: NDArray[np.int64], last: Collection[int] = ()) -> _Level:
+        """Rank groups by their size, with some as the last ones; -1 stands for none."""
         sizes = np.bincount(places[places >= 0])
-        order = np.argsort(-sizes, kind="stable")[: int((sizes > 0).sum())]
+        order = np.lexsort((-sizes, np.isin(np.arange(len(sizes)), [*last]), sizes == 0))[: int((sizes > 0).sum())]
         index = np.full(len(sizes) + 1, -1)
         index[order] = np.arange(len(order))
         return cls(order.tolist(), index[places])
@@ -121,10 +128,14 @@ class _Page:
         # An area whose topics are all hidden is none.
         self.area_of = np.array([places.get(cluster.area, -1) for cluster in self.clusters])
         areas = np.append(self.area_of, -1)[topics]
-        self.levels = [_Level.of(areas), _Level.of(topics), _Level.of(fine)]
+        unclear = {place for place, cluster in enumerate(self.clusters) if cluster.unclear}
+        # An area of unclear topics alone is unclear.
+        self.unclear = [{*range(len(places))} - {*np.delete(self.area_of, [*unclear]).tolist()}, unclear]
+        self.levels = [_Level.of(areas, self.unclear[0]), _Level.of(topics, unclear), _Level.of(fine)]
         self.topics, self.fine = self.levels[1:]
         self.totals: list[int] = periods.totals(rows).tolist()
         self.described = read_descriptions(collection) or {"clusters": {}, "areas": {}}
+        self.facts = facts_of(collection)
         self.renamed = renamed_ids(stored, read_decisions(collection.folder))
 
     @cached_property
@@ -167,6 +178,19 @@ class _Page:
         if record.get("by") != "model":
             return None, ""
         return None if level == "clusters" and id in self.renamed else record["name"], record["summary"]
+
+    def numbers(self, level: _Level) -> list[dict[str, float]]:
+        """Return the mean of each number of the metadata, and the share of each value in percent, per group."""
+        cells, k, facts = np.full(len(self.collection), -1), len(level.order), self.facts
+        cells[self.rows] = level.members
+        columns = {key: mean_and_sd(*sums_of(numbers, cells, k))[0] for key, numbers in facts.numbers.items()}
+        for values in facts.values:
+            if len(values.names) <= MOST_VALUES:
+                counts, known = values.counts(cells, k)
+                shares = np.round(100 * counts / np.maximum(known, 1)[:, None])
+                columns |= {f"% {values.key} = {name}": shares[:, at] for at, name in enumerate(values.names)}
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True) if columns else [()] * k
+        return [{key: value for key, value in zip(columns, row, strict=True) if isfinite(value)} for row in rows]
 
     def trends(self, level: _Level) -> list[list[int]]:
         """Return the number of dialogues of each group in each period."""

@@ -26,8 +26,7 @@ class Conditions {
       const clear = element("button", "Clear all", this.box, { type: "button", className: "clear" });
       clear.addEventListener("click", () => this.on.clear());
     }
-    // The line keeps its height, so that nothing moves under the pointer at the first condition.
-    if (!chips.length) element("span", "All dialogues", this.box, { className: "soft" });
+    this.box.hidden = !chips.length;
   }
 
   #ofQuery(query) {

@@ -12,9 +12,9 @@ class Curation {
     this.bar = element("div", "", null, { id: "decided", hidden: true });
     this.says = element("p", "", this.bar);
     this.says.setAttribute("role", "status");
-    this.back = this.#button("Undo", this.bar, () => this.#undo());
-    this.#button("×", this.bar, () => { this.bar.hidden = true; }, { ariaLabel: "Close this message" });
-    document.querySelector("main").before(this.bar);
+    this.back = button("Undo", this.bar, () => this.#undo());
+    button("×", this.bar, () => { this.bar.hidden = true; }, { ariaLabel: "Close this message" });
+    document.body.append(this.bar);
   }
 
   take(content) {
@@ -31,12 +31,21 @@ class Curation {
     const others = this.#others(group.id, group.area), topic = group.id, name = `“${nameOf(group)}”`;
     const decide = (decision, doing) => this.#decide({ topic, ...decision }, doing, [buttons, form]);
     const measured = "stability is measured again, which takes some seconds …";
-    this.#button("Rename …", buttons, () => this.#ask(form, "New name", this.#field(nameOf(group)), "Rename",
+    button("Rename …", buttons, () => this.#ask(form, "New name", this.#field(nameOf(group)), "Rename",
       (to) => decide({ action: "rename", to }, `Renaming ${name} …`)));
-    if (others.length) this.#button("Merge …", buttons, () => this.#ask(form, `Topic that ${name} joins`, this.#choice(others), "Merge",
-      (id) => decide({ action: "merge", topic: Number(id), other: topic }, `Merging ${name}: ${measured}`)));
-    if (group.fine?.length > 1) this.#button("Split", buttons, () => decide({ action: "split" }, `Splitting ${name}: ${measured}`));
-    this.#button("Hide", buttons, () => decide({ action: "hide" }, `Hiding ${name} …`));
+    if (others.length) button("Merge …", buttons, () => {
+      const choice = this.#choice(others), named = element("select", "", null);
+      const both = () => [group, others.find(({ id }) => String(id) === choice.value)].sort((a, b) => b.size - a.size);
+      const offer = () => named.replaceChildren(...both().map((one) => element("option", nameOf(one), null, { value: String(one.id) })));
+      choice.addEventListener("change", offer);
+      offer();
+      this.#ask(form, `Topic that ${name} joins`, choice, "Merge", () => {
+        const [kept, joined] = both().sort(({ id }) => (String(id) === named.value ? -1 : 1)).map(({ id }) => id);
+        decide({ action: "merge", topic: kept, other: joined }, `Merging ${name}: ${measured}`);
+      }, named);
+    });
+    if (group.fine?.length > 1) button("Split", buttons, () => decide({ action: "split" }, `Splitting ${name}: ${measured}`));
+    button("Hide", buttons, () => decide({ action: "hide" }, `Hiding ${name} …`));
   }
 
   // Add buttons to keep a note on a dialogue and to move it, and below the note. read: as in reading.py.
@@ -45,10 +54,10 @@ class Curation {
     if (note) this.#note(below, note);
     if (!writable) return;
     const form = element("div", "", below);
-    this.#button(note ? "Edit note …" : "Add a note …", buttons, () => this.#ask(form, "Note", this.#text(note?.text ?? ""), "Keep",
+    button(note ? "Edit note …" : "Add a note …", buttons, () => this.#ask(form, "Note", this.#text(note?.text ?? ""), "Keep",
       (to) => this.#keep(dialogue, to, note?.text ?? "", boxes)));
     const own = groups?.[1].find(({ id }) => id === group?.topic.id), others = own ? this.#others(own.id, own.area) : [];
-    if (others.length) this.#button("Move …", buttons, () => this.#ask(form, "Topic that this dialogue joins", this.#choice(others), "Move",
+    if (others.length) button("Move …", buttons, () => this.#ask(form, "Topic that this dialogue joins", this.#choice(others), "Move",
       (id) => this.#decide({ action: "move", topic: Number(id), dialogue }, `Moving ${dialogue} …`, boxes)));
   }
 
@@ -131,13 +140,15 @@ class Curation {
     return read;
   }
 
-  // A small form in place of the one before. control: field of the value; done(value) is called with it.
-  #ask(box, title, control, verb, done) {
+  // A small form in place of the one before. control: field of the value; done(value) is called with it; named: choice of
+  // the name of a merged topic.
+  #ask(box, title, control, verb, done, named) {
     box.replaceChildren();
     const form = element("form", "", box, { className: "ask" });
     element("label", `${title} `, form).append(control);
+    if (named) element("label", "Its name ", form).append(named);
     element("button", verb, form, { type: "submit" });
-    this.#button("Cancel", form, () => this.#dismiss(box));
+    button("Cancel", form, () => this.#dismiss(box));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       done(control.value);
@@ -167,12 +178,6 @@ class Curation {
   #choice(groups) {
     const made = element("select", "", null);
     for (const group of groups) element("option", `${nameOf(group)} (${group.size.toLocaleString("en")})`, made, { value: String(group.id) });
-    return made;
-  }
-
-  #button(text, parent, click, options = {}) {
-    const made = element("button", text, parent, { type: "button", ...options });
-    made.addEventListener("click", click);
     return made;
   }
 }

@@ -181,15 +181,16 @@ class Explorer {
       button.addEventListener("click", () => this.download(button.dataset.form));
     }
     document.addEventListener("keydown", (event) => this.#key(event));
-    const { dialogues, ids } = this.content;
-    byId("size").textContent = dialogues === ids.length ? many(dialogues) : `${ids.length.toLocaleString("en")} of ${many(dialogues)}`;
+    const { dialogues, ids, dates } = this.content;
+    const size = dialogues === ids.length ? many(dialogues) : `${ids.length.toLocaleString("en")} of ${many(dialogues)}`;
+    byId("size").textContent = [size, spanOf(dates)].filter(Boolean).join(" · ");
   }
 
   #key(event) {
     if (event.key === "/" && !event.target.matches("input, select, textarea")) {
       event.preventDefault();
       byId("words").focus();
-    } else if (event.key === "Escape") {
+    } else if (event.key === "Escape" && !document.querySelector(":popover-open")) {
       this.map.lasso(false);
       if (this.state.open) this.set({ open: null });
       else if (this.view.narrowed) this.clear();

@@ -288,8 +288,8 @@ class Brush {
 }
 
 // A button that looks like a link, unless the style says otherwise.
-function button(text, parent, act) {
-  const made = element("button", text, parent, { type: "button" });
+function button(text, parent, act, options = {}) {
+  const made = element("button", text, parent, { type: "button", ...options });
   made.addEventListener("click", act);
   return made;
 }

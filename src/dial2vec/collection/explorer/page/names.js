@@ -175,7 +175,7 @@ class MapNames {
   // Keep free what lies over the map: the buttons, and what it says.
   block() {
     const own = this.box.getBoundingClientRect();
-    this.blocked = [...this.box.parentElement.querySelectorAll(".controls, #where:not(.middle)")].map((bar) => {
+    this.blocked = [...this.box.parentElement.querySelectorAll(".controls, #choices, #where:not(.middle)")].map((bar) => {
       const { left, top, right, bottom } = bar.getBoundingClientRect();
       return [left - own.left, top - own.top, right - own.left, bottom - own.top];
     });

@@ -1,6 +1,6 @@
 // @ts-check
 "use strict";
-// The views of the panel, of which one is shown; on a phone the map is one of them.
+// The views of the panel, of which one is shown, on a phone the map, too; and the buttons of the header.
 
 class Tabs {
   // on: {set(change)}
@@ -10,6 +10,9 @@ class Tabs {
       tab.addEventListener("click", () => on.set({ panel: this.#panelOf(tab) }));
       tab.addEventListener("keydown", (event) => this.#key(event));
     }
+    byId("filter").addEventListener("click", () => on.set({ panel: this.view.state.panel === "filters" ? "topics" : "filters" }));
+    const says = (sentence) => { byId("later").textContent = sentence; };
+    byId("copy").addEventListener("click", () => navigator.clipboard.writeText(location.href).then(() => says("The link is copied."), ({ message }) => says(message)));
     this.narrow = matchMedia("(max-width: 52rem)");
     this.narrow.addEventListener("change", () => this.update(this.view));
   }
@@ -25,6 +28,7 @@ class Tabs {
       tab.tabIndex = chosen ? 0 : -1;
       if (this.#panelOf(tab) !== "map") byId(this.#panelOf(tab)).hidden = !chosen;
     }
+    byId("filter").setAttribute("aria-pressed", String(shown === "filters"));
     byId("count").textContent = view.rows.length.toLocaleString("en");
   }
 
@@ -42,4 +46,11 @@ class Tabs {
     next.click();
     event.preventDefault();
   }
+}
+
+// The first and the last of some dates, such as "8 Jan – 16 Mar 2024"; "" without dates.
+function spanOf(dates) {
+  const [first, last] = dates.reduce(([low, high], date) => (date ? [date < low ? date : low, date > high ? date : high] : [low, high]), ["~", ""]);
+  const form = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
+  return last && form.formatRange(Date.parse(first), Date.parse(last));
 }

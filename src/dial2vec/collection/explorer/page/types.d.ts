@@ -82,7 +82,7 @@ interface Gestures {
   outline: number[][] | null;
   lassoing: boolean;
 }
-interface GroupRow { level: number; all: number }
+interface GroupRow { level: number; group: any; top: boolean; all: number }
 interface Histogram {
   way: any;
   on: any;
@@ -107,7 +107,18 @@ interface MapNames {
   selected: State["topic"];
 }
 interface MapView { source: any; content: any; about: any; on: any; picked: number; group: State["topic"]; map: number }
-interface Overview { box: HTMLElement; on: any; content: any; rows: any[][]; chosen: string }
+interface Overview {
+  box: HTMLElement;
+  on: any;
+  content: any;
+  rows: any[][];
+  chosen: string;
+  sort: "share" | "change" | "number";
+  rising: boolean;
+  column: string;
+  /** Areas that somebody has opened or closed, by their ids. */
+  opened: Map<number, boolean>;
+}
 interface Picture {
   sheet: HTMLCanvasElement;
   count: number;
@@ -162,3 +173,4 @@ interface Student {
 }
 interface Tabs { take?(content: any): void }
 interface Tip { box: HTMLElement; stage: HTMLElement; source: any; about: any; row: number }
+interface Treemap { box: HTMLElement; areas: any[]; cells: any[][] }
