@@ -23,13 +23,15 @@ from dial2vec.addresses import Hosts, address_of, listen
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.content import SIMILAR, content, openings, quoted, to_json
 from dial2vec.collection.explorer.curating import can_write, decide, from_this_page
-from dial2vec.collection.explorer.explorer_page import render_explorer
+from dial2vec.collection.explorer.explorer_page import render_explorer, title_of
 from dial2vec.collection.explorer.later import Later
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.collection.explorer.searching import Searching, WrongRequestError, body_json
 from dial2vec.collection.formulas import FORMS
 from dial2vec.collection.search.exact import nearest_rows
+from dial2vec.collection.summary.summary import summarize
+from dial2vec.collection.summary.summary_page import render_summary
 from dial2vec.errors import Dial2vecError
 
 MOST_OPENINGS = 200
@@ -53,7 +55,7 @@ class Explorer:
 
     def __init__(self, collection: CollectionFolder, maps: Maps, later: Sequence[Later] = ()) -> None:
         self.collection, self.maps, self._later = collection, maps, later
-        self._page = render_explorer(collection.folder.resolve().name)
+        self._page = render_explorer(title_of(collection.folder))
         self._version, self._doing, self._opened = 0, later[0].doing if later else "", threading.Event()
         self.search_again()
         self.refresh()
@@ -94,6 +96,10 @@ class Explorer:
     def page(self, _: Request) -> Response:
         """Return the page."""
         return HTMLResponse(self._page)
+
+    def sheet(self, _: Request) -> Response:
+        """Return the summary of the collection on one sheet, as `dial2vec report` writes it."""
+        return HTMLResponse(render_summary(summarize(CollectionFolder(self.collection.folder))))
 
     def content(self, _: Request) -> Response:
         """Return the data of the map and the legend."""
@@ -181,6 +187,7 @@ def application(collection: CollectionFolder, maps: Maps, later: Sequence[Later]
 
     routes = [
         Route("/", explorer.page),
+        Route("/sheet", explorer.sheet),
         Route("/content", explorer.content),
         Route("/state", explorer.state),
         Route("/dialogue/{row:int}", explorer.dialogue),
