@@ -7,9 +7,10 @@ import json
 import re
 
 import numpy as np
+import pytest
 
 from dial2vec.collection.explorer.content import whole_content
-from dial2vec.collection.explorer.explorer_page import SCRIPTS, render_explorer, write_page
+from dial2vec.collection.explorer.explorer_page import SCRIPTS, render_explorer, title_of, write_page
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.packing import packed
 
@@ -69,3 +70,11 @@ def test_single_dialogue_has_a_page(grow, collection, tmp_path):
 def test_no_script_declares_a_name_of_another_one():
     # V8 refuses a second `const` or `class` of the same name.
     assert Script().value("typeof Points") == "function"
+
+
+@pytest.mark.parametrize(
+    ("folder", "title"),
+    [("help_desk_export.look", "Help desk"), ("calls", "Calls"), ("New_calls.look", "New calls"), ("öl", "Öl")],
+)
+def test_the_title_is_the_name_of_the_export_in_words(tmp_path, folder, title):
+    assert title_of(tmp_path / folder) == title

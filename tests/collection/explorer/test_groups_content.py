@@ -225,3 +225,35 @@ def test_an_area_is_named_where_much_of_it_is_near_not_at_its_densest_spot():
 
 def test_without_groups_there_are_no_names():
     assert named([], [], np.zeros((3, 2))) == []
+
+
+def test_unclear_topics_and_areas_of_nothing_else_come_last(make):
+    content = all_of(changed(make([*call(0, 2), *call(1, 3), *call(2, 4)], k=3), 2, unclear=True))
+    areas, topics, _ = content["groups"]
+    assert [(area["name"], area["unclear"]) for area in areas] == [("money", False), ("crime", True)]
+    assert [(topic["name"], topic["unclear"]) for topic in topics] == [
+        ("loans", False), ("cards", False), ("fraud", True)
+    ]  # fmt: skip
+    assert members_of(content)[:2] == [[0] * 5 + [1] * 4, [1] * 2 + [0] * 3 + [2] * 4]
+
+
+def test_groups_have_the_means_of_numbers_and_the_shares_of_values(make):
+    calls = [
+        *call(0, 1, metadata={"csat": 1, "channel": "phone"}),
+        *call(0, 1, metadata={"csat": 2}),
+        *call(1, 3, metadata={"csat": 5, "channel": "chat"}),
+        *call(2, 1),
+    ]
+    areas, topics, _ = all_of(make(calls, k=3))["groups"]
+    phone, chat = "% channel = phone", "% channel = chat"
+    numbers = {topic["name"]: topic["numbers"] for topic in topics}
+    assert numbers["cards"] == {"csat": 1.5, phone: 100, chat: 0}
+    assert numbers["loans"] == {"csat": 5, phone: 0, chat: 100}
+    # Without a value there is no mean and no share.
+    assert numbers["fraud"] == {}
+    assert areas[0]["numbers"] == {"csat": pytest.approx(3.6), phone: 25, chat: 75}
+
+
+def test_keys_with_many_values_give_no_columns(make):
+    calls = [one for name in "abcdefg" for one in call(0, 5, metadata={"agent": name})]
+    assert all_of(make(calls, k=1))["groups"][1][0]["numbers"] == {}

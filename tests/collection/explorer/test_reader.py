@@ -303,6 +303,26 @@ def test_a_dialogue_is_moved_and_a_topic_renamed_with_a_way_back(served):
 
 
 @needs_chromium
+def test_a_merge_keeps_the_name_that_is_chosen(served):
+    served.value("explorer.set({ topic: [1, 0], panel: 'topics' })")
+    names = served.value("explorer.content.groups[1].map((one) => one.name)")
+    for kept in names:
+        press(served, "⋯", "#topics .chosen")
+        press(served, "Merge …", "#topics")
+        assert sorted(texts(served, ".ask label:nth-child(2) option")) == sorted(names)
+        choose = (
+            f"[...document.querySelectorAll('.ask label:nth-child(2) option')].find((one) => one.text === {kept!r})"
+        )
+        served.value(f"void ({choose}.selected = true)")
+        press(served, "Merge", ".ask")
+        served.until("explorer.content.groups[1].length === 1")
+        assert served.value("explorer.content.groups[1][0].name") == kept
+        press(served, "Undo", "#decided")
+        served.until("explorer.content.groups[1].length === 2")
+        served.value("explorer.set({ topic: [1, 0] })")
+
+
+@needs_chromium
 def test_what_cannot_be_decided_is_said_and_the_form_stays(served):
     served.value("explorer.set({ topic: [1, 0], panel: 'topics' })")
     other = served.value("explorer.content.groups[1][1].name")

@@ -16,10 +16,12 @@ from conversations.dialogue import Dialogue, Turn, read_dialogues
 from conversations.options import Options
 from conversations.reading import read_export
 from dial2vec.collection.explorer.later import Later
-from dial2vec.collection.explorer.maps import maps_of
+from dial2vec.collection.explorer.maps import CollectionMap, Maps, maps_of
 from dial2vec.collection.explorer.server import Explorer, application, serve_page
 from dial2vec.collection.formulas import comma_separated, json_lines
 from dial2vec.errors import Dial2vecError
+from tests.collection.changes.conftest import call
+from tests.collection.changes.conftest import make as make
 
 from .conftest import dialogues_of
 
@@ -35,6 +37,15 @@ def ask(collection) -> Callable[..., httpx.Response]:
             return await client.request(method, address, **options)
 
     return lambda method, address, **options: asyncio.run(sent(method, address, **options))
+
+
+def test_the_page_leads_to_the_summary_on_one_sheet(make):
+    collection = make([*call(0, 20), *call(1, 20)])
+    page = Explorer(collection, Maps(CollectionMap(np.zeros((40, 2), dtype=np.float32), np.arange(40))))
+    assert 'href="sheet"' in bytes(page.page(None).body).decode()
+    sheet = bytes(page.sheet(None).body).decode()
+    assert "cards" in sheet
+    assert "<script" not in sheet
 
 
 def test_what_is_made_later_is_told_and_shown(collection):

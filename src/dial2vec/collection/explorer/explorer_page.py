@@ -67,14 +67,9 @@ def write_page(
 
 
 def title_of(folder: Path) -> str:
-    """Return the name of a collection for people: "help_desk_export.look" is "Help desk".
-
-    >>> title_of(Path("help_desk_export.look"))
-    'Help desk'
-    """
-    name = folder.resolve().name
-    words = name.removesuffix(".look").removesuffix("_export").replace("_", " ").strip() or name
-    return words[0].upper() + words[1:]
+    """Return the name of a collection for people: "help_desk_export.look" is "Help desk"."""
+    words = folder.resolve().name.removesuffix(".look").removesuffix("_export").replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
 
 
 def render_explorer(title: str, *, content: str = "") -> str:

@@ -181,16 +181,14 @@ class _Page:
 
     def numbers(self, level: _Level) -> list[dict[str, float]]:
         """Return the mean of each number of the metadata, and the share of each value in percent, per group."""
-        cells, k, facts = np.full(len(self.collection), -1), len(level.order), self.facts
+        cells, k = np.full(len(self.collection), -1), len(level.order)
         cells[self.rows] = level.members
-        columns = {key: mean_and_sd(*sums_of(numbers, cells, k))[0] for key, numbers in facts.numbers.items()}
-        for values in facts.values:
-            if len(values.names) <= MOST_VALUES:
-                counts, known = values.counts(cells, k)
-                shares = np.round(100 * counts / np.maximum(known, 1)[:, None])
-                columns |= {f"% {values.key} = {name}": shares[:, at] for at, name in enumerate(values.names)}
-        rows = zip(*(column.tolist() for column in columns.values()), strict=True) if columns else [()] * k
-        return [{key: value for key, value in zip(columns, row, strict=True) if isfinite(value)} for row in rows]
+        columns = {key: mean_and_sd(*sums_of(numbers, cells, k))[0] for key, numbers in self.facts.numbers.items()}
+        for values in [few for few in self.facts.values if len(few.names) <= MOST_VALUES]:
+            counts, known = values.counts(cells, k)
+            shares = np.round(100 * counts.T / np.where(known, known, np.nan))
+            columns |= {f"% {values.key} = {name}": own for name, own in zip(values.names, shares, strict=True)}
+        return [{key: float(own[at]) for key, own in columns.items() if isfinite(own[at])} for at in range(k)]
 
     def trends(self, level: _Level) -> list[list[int]]:
         """Return the number of dialogues of each group in each period."""

@@ -9,6 +9,7 @@ const TREND_POINTS = 18, [TREND_WIDTH, TREND_HEIGHT] = [56, 18];
 const SVG = "http://www.w3.org/2000/svg";
 const [AREA, TOPIC, FINE] = [0, 1, 2];
 
+const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0095 ? 1 : 0)}%`;
 
 class Overview {
@@ -61,13 +62,16 @@ class Overview {
   #head([areas, topics]) {
     const head = element("div", "", this.box, { className: "heads" }), first = element("div", "", head, { className: "first" });
     const several = areas.filter((area) => area.topics.length > 1).length;
-    element("span", `${several ? `${several} areas, ` : ""}${topics.length} topics`, first);
+    element("span", `${several ? `${counted(several, "area")}, ` : ""}${counted(topics.length, "topic")}`, first);
     const ways = element("div", "", first, { role: "group", ariaLabel: "View" });
     for (const name of ["List", "Treemap"]) button(name, ways, () => { this.box.dataset.view = name; this.update(this.view); });
     this.sorts = ["share", "change", "number"].map((key) => button("", head, () => this.#sort(key, key === this.sort && !this.rising), { className: key }));
     const columns = new Set(topics.flatMap(({ numbers }) => Object.keys(numbers ?? {}))), names = ["", ...columns];
+    // Periods are named by their first day, month or year.
+    const [from = "", next] = this.content.news.periods, days = (Date.parse(next) - Date.parse(from)) / DAY_MS;
+    const trend = { 4: "Yearly", 7: "Monthly" }[from.length] ?? { 1: "Daily", 7: "Weekly" }[days] ?? "Over time";
     this.choice = element("select", "", head, { ariaLabel: "Last column" });
-    for (const value of names) element("option", value || spanName(this.content.news.periods), this.choice, { value });
+    for (const value of names) element("option", value || trend, this.choice, { value });
     this.choice.value = this.column = names.includes(this.column) ? this.column : "";
     this.choice.addEventListener("change", () => { this.column = this.choice.value; this.#sort(this.column ? "number" : "share", false); });
     this.box.dataset.view ??= "List";
@@ -122,7 +126,7 @@ class Overview {
       if (row.parts) this.#fold(row, narrowed);
     }
     this.rest.hidden = !without;
-    this.rest.textContent = `${without} topic${without === 1 ? "" : "s"} without a hit ${this.all ? "▴" : "▾"}`;
+    this.rest.textContent = `${counted(without, "topic")} without a hit ${this.all ? "▴" : "▾"}`;
   }
 
   #fold({ group, inner, toggle, parts, open, chosen }, narrowed) {
@@ -132,7 +136,7 @@ class Overview {
     const away = parts.filter(({ item }) => item.hidden), grew = away.filter((part) => part.group.change?.kind === "more").length;
     toggle.textContent = away.length ? `▸ ${away.length}${grew ? `, ${grew} grew` : ""}` : "▾";
     toggle.ariaExpanded = String(!away.length);
-    toggle.ariaLabel = `${away.length || parts.length} ${away.length ? "smaller " : ""}topics of ${nameOf(group)}${grew ? `, ${grew} grew` : ""}`;
+    toggle.ariaLabel = `${counted(away.length || parts.length, away.length ? "smaller topic" : "topic")} of ${nameOf(group)}${grew ? `, ${grew} grew` : ""}`;
   }
 
   // Groups without a topic of their own come last; the focus stays where it is.
@@ -154,11 +158,9 @@ class Overview {
   }
 
   #previews(part, group) {
-    const show = () => this.on.preview(group), hide = () => this.on.preview(null);
-    part.addEventListener("pointerenter", ({ pointerType }) => { if (pointerType === "mouse") show(); });
-    part.addEventListener("pointerleave", hide);
-    part.addEventListener("focusin", show);
-    part.addEventListener("focusout", hide);
+    for (const [kind, shown] of [["pointerenter", group], ["pointerleave", null], ["focusin", group], ["focusout", null]]) {
+      part.addEventListener(kind, ({ pointerType }) => { if (pointerType !== "touch") this.on.preview(shown); });
+    }
   }
 
   // Give the bars the colours that the groups have on the map, if it is coloured by areas or topics; return them.
@@ -176,11 +178,15 @@ class Overview {
   #mark(topic) {
     const [level, at] = topic ?? [-1, -1], { groups } = this.content;
     const open = level === FINE ? groups[FINE][at].topic : level === TOPIC ? at : -1;
-    this.rows.forEach((rows, own) => rows.forEach((row, place) => row?.choose(level === own && place === at)));
-    this.rows[TOPIC].forEach((row, place) => {
-      row.chosen ||= place === open;
-      row.unfold(place === open ? () => this.#details(place, row) : null);
-    });
+    this.rows.forEach((rows, own) => rows.forEach((row, place) => {
+      const chosen = level === own && place === at, opened = own === TOPIC && place === open;
+      Object.assign(row, { chosen: chosen || opened });
+      row.button.ariaPressed = String(chosen);
+      row.item.classList.toggle("chosen", chosen);
+      row.more.hidden = !opened;
+      if (own === TOPIC) row.button.ariaExpanded = String(opened);
+      if (opened && !row.more.childElementCount) this.#details(place, row);
+    }));
     const key = String(topic), shown = this.rows[level === FINE ? TOPIC : level]?.[level === FINE ? open : at];
     if (key === this.chosen) return;
     this.chosen = key;
@@ -190,7 +196,7 @@ class Overview {
 
   // What is known of a topic, below its row.
   #details(at, row) {
-    const { groups, ids, news } = this.content, topic = groups[TOPIC][at], { change, stands_out: findings } = topic, box = row.more;
+    const { ids, news } = this.content, { group: topic, more: box } = row, { change, stands_out: findings } = topic;
     if (!row.top) element("p", saidOf(topic), box);
     element("p", `Words: ${topic.terms.join(", ")}`, box, { className: "soft" });
     if (change) element("p", `From ${percent(change.before)} to ${percent(change.after)} since ${news.since}.`, box);
@@ -233,7 +239,6 @@ class GroupRow {
     this.last = element("span", "", this.head, { className: "figure" });
     this.trend = group.trend?.length > 1 ? trendOf(group.trend, content.news) : "";
     this.more = element("div", "", this.item, { className: "more", hidden: true });
-    if (level === TOPIC) this.button.setAttribute("aria-expanded", "false");
   }
 
   // count of total conversations; largest: the share that fills the bar; column: key of the number in the last column, ""
@@ -251,20 +256,6 @@ class GroupRow {
     this.item.classList.toggle("none", count === 0);
     this.last.replaceChildren(!column ? this.trend : number === undefined ? "–" : `${Number(number.toPrecision(3))}${column.startsWith("%") ? "%" : ""}`);
   }
-
-  choose(chosen) {
-    this.chosen = chosen;
-    this.button.setAttribute("aria-pressed", String(chosen));
-    this.item.classList.toggle("chosen", chosen);
-  }
-
-  // fill: makes the details, null to fold them.
-  unfold(fill) {
-    if (this.more.hidden !== Boolean(fill)) return;
-    this.more.hidden = !fill;
-    this.button.setAttribute("aria-expanded", String(Boolean(fill)));
-    if (fill && !this.more.childElementCount) fill();
-  }
 }
 
 // What a language model says about a topic, or what somebody has said in it.
@@ -274,11 +265,6 @@ const saidOf = ({ summary, quote }, own = summary) => own || (quote ? `“${quot
 function pointsOf({ before, after }) {
   const points = Math.abs(100 * (after - before));
   return `${after < before ? "−" : "+"}${points.toFixed(points < 0.95 ? 1 : 0)} pts`;
-}
-
-// How long periods are that are named by their first day, month or year.
-function spanName([first = "", second]) {
-  return { 4: "Yearly", 7: "Monthly" }[first.length] ?? (Date.parse(second) - Date.parse(first) > DAY_MS ? "Weekly" : second ? "Daily" : "Trend");
 }
 
 // The share of a group over time as a small line; the last periods, which are compared with those before, are shaded.

@@ -9,7 +9,8 @@ class Treemap {
   // groups: areas and topics; on: {choose(level, place), previews(part, group)}
   constructor(box, [areas, topics], on) {
     const cell = (group, level, at) => {
-      const item = element("li", "", box, { className: level ? "" : "field" }), made = button(nameOf(group), item, () => on.choose(level, at));
+      const item = element("li", "", box, { className: level ? "" : "field" }), made = button("", item, () => on.choose(level, at));
+      element("span", nameOf(group), made);
       on.previews(item, [level, at]);
       return { item, made, name: nameOf(group), share: element("small", "", made) };
     };
