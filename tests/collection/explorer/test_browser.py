@@ -52,7 +52,7 @@ def page(request, chromium, addresses) -> Iterator[Page]:
 
 
 def shown(page: Page) -> list[str]:
-    return page.value("[...document.querySelectorAll('#list strong')].map((one) => one.textContent)")
+    return page.value("[...document.querySelectorAll('#list .head')].map((one) => one.textContent.split(' · ').at(-1))")
 
 
 def colours_drawn(page: Page) -> int:
@@ -78,7 +78,7 @@ def place_of(page: Page, row: int) -> tuple[float, float]:
 
 
 def test_all_dialogues_are_drawn_and_listed(page):
-    assert page.value(SAYS) == "40 dialogues."
+    assert page.value(SAYS) == "40 conversations."
     assert shown(page) == [f"d{n}" for n in range(40)]
     assert colours_drawn(page) > 2
 
@@ -87,20 +87,20 @@ def test_exact_words_are_found_counted_and_marked(page):
     page.key("/")
     page.write('"W21  w22"')
     page.key("Enter")
-    page.until(f"{SAYS} === '20 dialogues of 40.'")
+    page.until(f"{SAYS} === '20 conversations of 40.'")
     assert shown(page) == [f"d{n}" for n in range(1, 40, 2)]
     page.until("document.querySelector('#list mark')?.textContent === 'w21 w22'")
     page.click("#list li:nth-child(2)")
     page.until("document.querySelector('#turns mark')?.textContent === 'w21 w22'")
     page.key("Escape")
     page.key("Escape")
-    page.until(f"{SAYS} === '40 dialogues.'")
+    page.until(f"{SAYS} === '40 conversations.'")
 
 
-def test_the_list_does_not_move_when_the_openings_come(page):
+def test_the_list_does_not_move_when_the_texts_come(page):
     heights = """(() => { const items = [...document.querySelectorAll('#list li')].slice(0, 5);
         const full = items.map((one) => one.offsetHeight);
-        items.forEach((one) => { one.lastChild.textContent = ''; });
+        items.forEach((one) => { one.firstChild.textContent = ''; });
         return [full, items.map((one) => one.offsetHeight)]; })()"""
     page.until("document.querySelector('#list li .opening')?.textContent")
     full, empty = page.value(heights)
@@ -111,39 +111,68 @@ def test_nothing_found_is_said(page):
     page.click("#words")
     page.write('"zebra"')
     page.key("Enter")
-    page.until(f"{SAYS} === '0 dialogues of 40.'")
+    page.until(f"{SAYS} === 'Nobody said exactly “zebra”.'")
     assert page.value("document.getElementById('exports').hidden")
+    page.click("#list .nothing button")
+    page.until(f"{SAYS}.endsWith('closest of 40.')", seconds=60)
+    assert page.value("explorer.state.query.text") == "zebra"
+
+
+def test_what_hits_have_in_common_is_said_once(page):
+    page.value(
+        "explorer.source.search = async () => ({ rows: [3, 8, 13], way: 'moments', close: true, turns: [[2], [2], [2]] })"
+    )
+    page.value("explorer.set({ query: { text: 'w3', way: 'auto', like: null, unlike: [] } })")
+    page.until("document.querySelector('.same')?.textContent === '2 more that say the same'")
+    assert page.value(SAYS) == "The 3 closest of 40."
+    visible = "[...document.querySelectorAll('#list li:not([hidden])')].map((one) => Number(one.dataset.row))"
+    assert page.value(visible) == [3]
+    page.click(".same")
+    assert page.value(visible) == [3, 8, 13]
+    assert page.value("document.getElementById('reader').hidden")
+
+
+def test_a_search_empties_the_list_until_it_is_answered(page):
+    page.value("explorer.source.search = () => new Promise((done) => { window.answer = done; })")
+    page.value("explorer.set({ query: { text: 'w3', way: 'auto', like: null, unlike: [] } })")
+    page.until("document.querySelectorAll('#list .waiting').length === 5")
+    page.click("#list .waiting")
+    assert page.value("document.getElementById('reader').hidden")
+    page.value("window.answer({ rows: [3], way: 'moments', close: true, turns: [[2]] })")
+    page.until(f"{SAYS} === 'The 1 closest of 40.'")
 
 
 def test_click_on_a_point_opens_its_dialogue_with_the_speakers_side_by_side(page):
     page.click(place_of(page, 5))
     page.until("!document.getElementById('reader').hidden")
-    title = page.value("document.getElementById('reader-title').textContent")
+    title = page.value("document.getElementById('reader').dataset.id")
     x, y = place_of(page, int(title[1:]))
     assert abs(x - place_of(page, 5)[0]) + abs(y - place_of(page, 5)[1]) < 1
     lefts = page.value("[...document.querySelectorAll('.turn')].map((one) => one.getBoundingClientRect().left)")
     assert lefts[0] == lefts[2] < lefts[1]
-    similar = page.value("[...document.querySelectorAll('#similar button')].map((one) => one.textContent)")
+    similar = page.value(
+        "[...document.querySelectorAll('#similar small')].map((one) => one.textContent.split(' · ').at(-1))"
+    )
     assert len(similar) == 10
     assert title not in similar
     page.click("#similar button")
-    page.until(f"document.getElementById('reader-title').textContent === '{similar[0]}'")
+    page.until(f"document.getElementById('reader').dataset.id === '{similar[0]}'")
 
 
 def test_the_reader_lists_the_metadata_as_text(page):
     facts = "[...document.querySelectorAll('#metadata > *')].map((one) => one.textContent)"
     page.click(place_of(page, 4))
     page.until("!document.getElementById('reader').hidden")
-    title = page.value("document.getElementById('reader-title').textContent")
+    title = page.value("document.getElementById('reader').dataset.id")
     n = int(title[1:])
     expected = [] if n % 2 else ["channel", ("phone", "chat")[n % 4 // 2], "wait", str(n), "note", f"<b>{n}</b>"]
     assert page.value(facts) == expected
 
 
-def test_hovering_tells_how_a_dialogue_begins(page):
+def test_hovering_tells_what_is_said(page):
     page.mouse("mouseMoved", *place_of(page, 8))
-    page.until("document.querySelectorAll('#tip p').length === 3")
-    assert "Ann: w1 w2 w3" in page.value("document.getElementById('tip').textContent")
+    page.until("document.querySelectorAll('#tip p').length === 2")
+    assert "w1 w2 w3" in page.value("document.getElementById('tip').textContent")
 
 
 def test_lasso_selects_what_it_encloses(page):
@@ -164,7 +193,7 @@ def test_lasso_selects_what_it_encloses(page):
 def test_selection_is_downloaded_with_nothing_lost(page, collection, tmp_path, form):
     page.downloads_to(tmp_path)
     page.value("void explorer.select([7])")
-    page.until(f"{SAYS} === '1 dialogue of 40.'")
+    page.until(f"{SAYS} === '1 conversation of 40.'")
     page.click("#share")
     page.click(f"#exports button[data-form={form}]")
     file = tmp_path / f"dialogues.{form}"
@@ -189,11 +218,11 @@ def test_markup_in_a_dialogue_is_text(page):
 
 def test_a_click_in_the_legend_keeps_one_group(page):
     page.click("#legend button")
-    page.until(f"{SAYS} === '20 dialogues of 40.'")
+    page.until(f"{SAYS} === '20 conversations of 40.'")
     assert shown(page)[:2] == ["d0", "d2"]
     assert page.value("document.querySelector('#legend button').getAttribute('aria-pressed')") == "true"
     page.click("#legend button")
-    page.until(f"{SAYS} === '40 dialogues.'")
+    page.until(f"{SAYS} === '40 conversations.'")
 
 
 def test_a_link_holds_the_view_and_back_returns_to_it(page):
@@ -206,14 +235,12 @@ def test_a_link_holds_the_view_and_back_returns_to_it(page):
     page.until("document.getElementById('reader').hidden")
     assert len(shown(page)) == 40
     page.value("void history.go(-2)")
-    page.until(
-        "document.getElementById('reader-title').textContent === 'd5' && !document.getElementById('reader').hidden"
-    )
+    page.until("document.getElementById('reader').dataset.id === 'd5' && !document.getElementById('reader').hidden")
     assert page.value("location.hash") == link
     address = page.value("location.href")
     page.open("about:blank")
     page.open(address)
-    page.until("document.getElementById('reader-title').textContent === 'd5'")
+    page.until("document.getElementById('reader').dataset.id === 'd5'")
     assert shown(page) == [f"d{n}" for n in range(40) if n % 3]
 
 
@@ -222,9 +249,9 @@ def test_what_a_link_says_wrongly_is_left_out(page):
     page.open("about:blank")
     page.open(f"{address}#panel=nowhere&topic=7.x&span=1/2&open=nobody&map=9&view=a,b,c&f.channel=none&colour=pink")
     page.until("explorer !== null")
-    page.until(f"{SAYS}.startsWith('0 dialogues of 40')")
+    page.until(f"{SAYS}.startsWith('0 conversations of 40')")
     page.click("#conditions .chip")
-    page.until(f"{SAYS} === '40 dialogues.'")
+    page.until(f"{SAYS} === '40 conversations.'")
 
 
 def test_the_place_of_the_map_is_in_the_link(page):
@@ -307,7 +334,7 @@ def test_reader_never_covers_the_dialogue_that_it_shows(page, phone):
         page.until("explorer.map.points.width === 390")
     for row in range(0, 40, 4):
         page.value(f"void explorer.set({{ open: ['d{row}', -1] }})")
-        page.until(f"document.getElementById('reader-title').textContent === 'd{row}'")
+        page.until(f"document.getElementById('reader').dataset.id === 'd{row}'")
         x, y = place_of(page, row)
         left, top = page.value(
             "(({left, top}) => [left, top])(document.getElementById('reader').getBoundingClientRect())"

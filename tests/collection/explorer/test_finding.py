@@ -77,7 +77,7 @@ def test_several_words_find_more_than_the_phrase_and_the_best_first(script):
 
 
 def test_words_in_quotes_find_the_phrase_in_one_turn(script):
-    assert answer(script, '"card is"') == {"rows": [0], "way": "exact", "close": True, "notes": [], "turns": [[1]]}
+    assert answer(script, '"card is"') == {"rows": [0], "way": "exact", "close": True, "turns": [[1]]}
     assert answer(script, "is on its", "exact")["rows"] == [0]
     assert answer(script, '"way thanks"')["rows"] == []
     assert answer(script, 'loan "card"')["rows"] == [1]

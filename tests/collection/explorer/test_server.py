@@ -86,8 +86,7 @@ def test_dialogue_comes_with_its_nearest(ask, collection):
     assert rows == others[:10]
 
 
-def test_openings_and_downloads_are_of_the_rows_that_are_named(ask):
-    assert ask("POST", "/openings", json=[2, 1]).json()[1][0] == ["Ann", "w21 w22 w23 w1"]
+def test_turns_and_downloads_are_of_the_rows_that_are_named(ask):
     assert ask("POST", "/turns", json=[[2, 2], [1, 0], [1, 9]]).json() == [
         ["Ann", "Thanks w2"],
         ["Ann", "w21 w22 w23 w1"],
@@ -106,12 +105,12 @@ def test_openings_and_downloads_are_of_the_rows_that_are_named(ask):
         ("POST", "/turns", b"[1", "list of pairs"),
         ("POST", "/turns", b"[[1]]", "list of pairs"),
         ("POST", "/turns", b"[[40, 0]]", "0 to 39"),
-        ("POST", "/openings", b"[1", "not JSON"),
-        ("POST", "/openings", b"[" * 100_000, "not JSON"),
-        ("POST", "/openings", b'{"rows": 1}', "0 to 39"),
-        ("POST", "/openings", b"[true]", "0 to 39"),
-        ("POST", "/openings", b"[-1]", "0 to 39"),
-        ("POST", "/openings", str([0] * 201).encode(), "at most 200"),
+        ("POST", "/speaking", b"[1", "not JSON"),
+        ("POST", "/speaking", b"[" * 100_000, "not JSON"),
+        ("POST", "/speaking", b'{"rows": 1}', "0 to 39"),
+        ("POST", "/speaking", b"[true]", "0 to 39"),
+        ("POST", "/speaking", b"[-1]", "0 to 39"),
+        ("POST", "/speaking", str([0] * 201).encode(), "at most 200"),
         ("POST", "/export/exe", b"[1]", "csv, jsonl"),
     ],
 )

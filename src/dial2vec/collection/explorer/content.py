@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,11 +19,10 @@ from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.meaning import packed_meaning
 from dial2vec.collection.explorer.packing import packed_column, packed_dialogues
 from dial2vec.collection.explorer.reading import ReaderContent
-from dial2vec.evaluation.excerpts import excerpt
 from dial2vec.evaluation.geometry import cells_of, middle_of
 
 SIMILAR = 10
-OPENING_TURNS, OPENING_CHARACTERS, QUOTED_CHARACTERS = 2, 90, 400
+OPENING_CHARACTERS, QUOTED_CHARACTERS = 90, 400
 # How many cells of the map are seen as one place: the name of an area is in the middle of much of it, that of a fine
 # topic at its densest spot.
 WIDTHS = (4.0, 2.0, 1.0)
@@ -78,12 +77,6 @@ def whole_content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int
 def to_json(data: dict[str, Any]) -> bytes:
     """Return data as JSON without blanks."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def openings(dialogues: Iterable[Dialogue]) -> list[list[list[str]]]:
-    """Return the first turns of dialogues, `[[[speaker, text], ...], ...]`, cut to the length of a line in the list."""
-    short = [excerpt(dialogue, turns=OPENING_TURNS, characters=OPENING_CHARACTERS) for dialogue in dialogues]
-    return [[[turn.speaker, turn.text] for turn in dialogue.turns] for dialogue in short]
 
 
 def quoted(dialogue: Dialogue, turn: object) -> list[str]:

@@ -76,10 +76,9 @@ class Searching:
         return Search(self.collection)
 
     def answer(self, body: bytes) -> Response:
-        """Return {rows, way, close, notes, turns} for the body of a request (`question_of`), the best hit first.
+        """Return {rows, way, close, turns} for the body of a request (`question_of`), the best hit first.
 
-        `notes` has the cosine of each hit, and is empty for exact words. `turns` has the numbers, from 0, of the turns
-        that answer, the best first, for each of the first hits.
+        `turns` has the numbers, from 0, of the turns that answer, the best first, for each of the first hits.
 
         :raises WrongRequestError: if the question cannot be read or answered.
         """
@@ -102,7 +101,7 @@ class Searching:
             other = "only dialogues not to be like" if question.unlike else "no words to search for"
             raise WrongRequestError(f"found {other}; expected words, or a dialogue that hits should be like.")
         hits = [] if rows is None else rows.tolist()
-        return _json(hits, "exact", True, [], [self._texts.turns_with(phrases, row) for row in hits[:MARKED]])
+        return _json(hits, "exact", True, [self._texts.turns_with(phrases, row) for row in hits[:MARKED]])
 
     def _by_meaning(self, question: Question, text: str, rows: NDArray[np.int64] | None) -> Response:
         named = [row for row in (question.like, *question.unlike) if row is not None]
@@ -116,7 +115,7 @@ class Searching:
             answer = self._search.answer(query, HITS, rows=rows, n_turns=0, way=way, unlike=unlike)
             hits = [self.collection.row_of[hit.dialogue_id] for hit in answer.hits]
             turns = self._turns_of(query, hits)
-        return _json(hits, answer.way, answer.close, [f"{hit.cosine:.2f}" for hit in answer.hits], turns)
+        return _json(hits, answer.way, answer.close, turns)
 
     def _turns_of(self, query: str | Dialogue, hits: list[int]) -> list[list[int]]:
         search = self._search
@@ -188,5 +187,5 @@ def _best(contributions: NDArray[np.float32]) -> list[int]:
     return [int(turn) for turn in order if contributions[turn] > 0 and contributions[turn] >= LEAST * best]
 
 
-def _json(rows: list[int], way: str, close: bool, notes: list[str], turns: list[list[int]]) -> Response:
-    return JSONResponse({"rows": rows, "way": way, "close": close, "notes": notes, "turns": turns})
+def _json(rows: list[int], way: str, close: bool, turns: list[list[int]]) -> Response:
+    return JSONResponse({"rows": rows, "way": way, "close": close, "turns": turns})

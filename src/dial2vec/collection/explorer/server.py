@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dial2vec.addresses import Hosts, address_of, listen
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.explorer.content import SIMILAR, content, openings, quoted, to_json
+from dial2vec.collection.explorer.content import SIMILAR, content, quoted, to_json
 from dial2vec.collection.explorer.curating import can_write, decide, from_this_page
 from dial2vec.collection.explorer.explorer_page import render_explorer, title_of
 from dial2vec.collection.explorer.later import Later
@@ -34,7 +34,7 @@ from dial2vec.collection.summary.summary import summarize
 from dial2vec.collection.summary.summary_page import render_summary
 from dial2vec.errors import Dial2vecError
 
-MOST_OPENINGS = 200
+MOST_TURNS = 200
 # Seconds after which work begins that the first page did not wait for, even if nobody has opened the page.
 UNSEEN_S = 5.0
 MEDIA = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
@@ -123,10 +123,6 @@ class Explorer:
             self.refresh()
         return JSONResponse(done)
 
-    def openings(self, body: bytes) -> Response:
-        """Return the first turns of the dialogues whose rows the body lists."""
-        return JSONResponse(openings(self.collection.dialogues(self._few(_rows_in(body)))))
-
     def turns(self, body: bytes) -> Response:
         """Return single turns: the body lists a row and the number of a turn, from 0, for each."""
         pairs = body_json(body, "expected a list of pairs")
@@ -152,8 +148,8 @@ class Explorer:
 
     def _few(self, rows: object) -> list[int]:
         checked = self._checked(rows)
-        if len(checked) > MOST_OPENINGS:
-            raise WrongRequestError(f"found {len(checked)} rows; expected at most {MOST_OPENINGS} at a time.")
+        if len(checked) > MOST_TURNS:
+            raise WrongRequestError(f"found {len(checked)} rows; expected at most {MOST_TURNS} at a time.")
         return checked
 
     def _checked(self, rows: object) -> list[int]:
@@ -192,7 +188,6 @@ def application(collection: CollectionFolder, maps: Maps, later: Sequence[Later]
         Route("/state", explorer.state),
         Route("/dialogue/{row:int}", explorer.dialogue),
         posted("/search", searched),
-        posted("/openings", explorer.openings),
         posted("/speaking", explorer.speaking),
         posted("/turns", explorer.turns),
         posted("/export/{form}", explorer.export),

@@ -46,7 +46,7 @@ class Conditions {
     const chips = [];
     if (topic) {
       const [level, place] = topic;
-      chips.push([`${["Area", "Topic", "Fine topic"][level]}: ${nameOf(this.content.groups[level][place])}`, () => this.on.set({ topic: null })]);
+      chips.push([`${["Area", "Topic", "Part"][level]}: ${nameOf(this.content.groups[level][place])}`, () => this.on.set({ topic: null })]);
     }
     if (span) chips.push([span[0] === span[1] ? span[0] : `${span[0]} to ${span[1]}`, () => this.on.set({ span: null })]);
     return chips;

@@ -134,6 +134,7 @@ class Explorer {
   async #found() {
     const { query, topic, filters, span } = this.state, row = (id) => this.rowOf.get(id);
     this.say(this.source.waiting);
+    this.list.wait();
     this.selection.take({ topic, filters, span }, null, this.selected);
     const like = row(query.like) ?? null, unlike = query.unlike.map(row).filter((one) => one !== undefined);
     return this.source.search({ ...query, like, unlike }, this.selection.masks.size ? this.selection.passes() : null);
@@ -158,11 +159,28 @@ class Explorer {
   }
 
   #list() {
-    const { rows, hits, narrowed, state } = this.view;
-    this.list.show(rows, hits, state.query);
-    const close = hits?.close === false ? "Nothing is close to this; the nearest are: " : "";
-    this.say(`${close}${many(rows.length)}${narrowed ? ` of ${this.content.ids.length.toLocaleString("en")}` : ""}.`);
+    const { rows, hits, narrowed, state } = this.view, exact = hits?.way === "exact", text = state.query?.text;
+    this.list.show(rows, hits, state.query, this.#waysOut());
+    const close = hits?.close === false ? "Nothing is close to this; the nearest are: " : "", of = this.content.ids.length.toLocaleString("en");
+    const count = `${many(rows.length)}${narrowed ? ` of ${of}` : ""}`;
+    // A search by meaning has no number of hits: its list ends somewhere.
+    if (hits && !exact && rows.length) this.say(`${close}the ${rows.length.toLocaleString("en")} closest of ${of}.`.replace(/^t/, "T"));
+    else this.say(exact && !rows.length ? `Nobody said exactly “${text.replace(/["“”„]/g, "")}”.` : `${count}.`);
     byId("exports").hidden = !rows.length;
+  }
+
+  // What to do if no conversation meets the conditions: [name, act].
+  #waysOut() {
+    const { query, filters, topic, span } = this.state, ways = [], set = (change) => () => this.set(change);
+    const text = query?.text.replace(/["“”„]/g, "");
+    if (text && this.hits?.way === "exact") ways.push(["Search by meaning", set({ query: { ...query, text, way: "auto" } })]);
+    for (const [title, { length }] of Object.entries(filters)) {
+      const { [title]: names, ...rest } = filters;
+      if (length) ways.push([`Remove filter: ${names.join(" or ")}`, set({ filters: rest })]);
+    }
+    if (topic) ways.push(["Search all topics", set({ topic: null })]);
+    if (span) ways.push(["Search all dates", set({ span: null })]);
+    return ways;
   }
 
   #remember(back) {

@@ -49,7 +49,7 @@ class PageSearch {
     this.ofSubjects = spread(this.read.cosines(this.subjects));
   }
 
-  // {rows, way, close, notes, turns}; the parameters are those of ServerSource.search.
+  // {rows, way, close, turns}; the parameters are those of ServerSource.search.
   answer({ text, way, like, unlike }, within) {
     let { phrases, rest } = phrasesOf(text);
     if (way === "exact" && rest) [phrases, rest] = [[...phrases, clean(rest)], ""];
@@ -74,7 +74,7 @@ class PageSearch {
   #exact(allowed, phrases) {
     const rows = Array.from(allowed.keys()).filter((row) => allowed[row]);
     const places = (texts) => texts.flatMap((text, turn) => (phrases.some((phrase) => text.includes(phrase)) ? [turn] : []));
-    return { rows, way: "exact", close: true, notes: [], turns: rows.slice(0, MARKED).map((row) => places(this.clean[row])) };
+    return { rows, way: "exact", close: true, turns: rows.slice(0, MARKED).map((row) => places(this.clean[row])) };
   }
 
   #byDialogues(text, like, unlike, allowed) {
@@ -86,7 +86,7 @@ class PageSearch {
     const cosines = vectors.cosines(direction), rows = best(cosines, HITS, (row) => allowed[row]);
     const close = !choice?.far || unlike.length > 0 || !rows.length || cosines[rows[0]] > choice.far.theme;
     const ofTurns = text ? this.read.cosines(wanted) : this.read?.products(wanted);
-    return { rows, way: "themes", close, notes: this.#notes(cosines, rows), turns: this.#marked(ofTurns, rows) };
+    return { rows, way: "themes", close, turns: this.#marked(ofTurns, rows) };
   }
 
   #byTurns(text, way, allowed) {
@@ -94,13 +94,13 @@ class PageSearch {
     if (!this.student) {
       const scores = this.#bestOf(said.ofTurns).map((score, row) => score + said.ofDialogues[row]);
       const rows = best(scores, HITS, (row) => allowed[row] && scores[row] > 0);
-      return { rows, way: "moments", close: true, notes: rows.map(() => ""), turns: this.#marked(said.ofTurns, rows) };
+      return { rows, way: "moments", close: true, turns: this.#marked(said.ofTurns, rows) };
     }
     const query = this.student.vector(text), themes = this.vectors.cosines(query), ofTurns = this.read.cosines(query);
     const nearest = this.#bestOf(ofTurns), { far } = this.choice;
     let scores = this.#scores(nearest, said);
     const [first] = best(nearest, 1, passes), [closest] = best(themes, 1, passes);
-    if (first === undefined) return { rows: [], way: "moments", close: true, notes: [], turns: [] };
+    if (first === undefined) return { rows: [], way: "moments", close: true, turns: [] };
     const weight = way === "auto" ? this.#weight(text, query, scores, themes, said, passes) : 0;
     if (weight) {
       const both = added(standard(themes), standard(said.ofDialogues), this.choice.theme_words);
@@ -108,8 +108,7 @@ class PageSearch {
     }
     const rows = best(scores, HITS, passes), byThemes = weight > 1;
     const close = !far || nearest[first] > far.turn || themes[closest] > far.theme;
-    const notes = this.#notes(byThemes ? themes : nearest, rows);
-    return { rows, way: byThemes ? "themes" : "moments", close, notes, turns: this.#marked(ofTurns, rows) };
+    return { rows, way: byThemes ? "themes" : "moments", close, turns: this.#marked(ofTurns, rows) };
   }
 
   // Scores by single turns in standard deviations, as Moments.score.
@@ -147,10 +146,6 @@ class PageSearch {
   #marked(ofTurns, rows) {
     const { starts } = this.words;
     return ofTurns ? rows.map((row) => speaking(ofTurns.subarray(starts[row], starts[row + 1]))) : [];
-  }
-
-  #notes(cosines, rows) {
-    return rows.map((row) => cosines[row].toFixed(2));
   }
 }
 

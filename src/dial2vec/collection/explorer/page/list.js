@@ -1,10 +1,12 @@
 // @ts-check
 "use strict";
-// The list of dialogues, extended while scrolling.
+// The list of conversations, extended while scrolling.
 
 const AT_ONCE = 100;
+// Grey rows during a search.
+const WAITING = 5;
 
-const many = (number) => `${number.toLocaleString("en")} dialogue${number === 1 ? "" : "s"}`;
+const many = (number) => `${number.toLocaleString("en")} conversation${number === 1 ? "" : "s"}`;
 const byId = (name) => document.getElementById(name);
 
 // A new element; its text is never read as markup.
@@ -28,18 +30,23 @@ class List {
     });
   }
 
-  // hits: what a search has found, or null; the list then shows the turn that answers best instead of the first turns.
-  show(rows, hits, query) {
-    this.rows = rows;
+  // hits: what a search has found, or null; the list then shows the turn that answers best instead of the one that speaks
+  // for the topic. ways: [name, act] of what to do if there are no rows.
+  show(rows, hits, query, ways) {
+    this.#empty(rows);
     const places = new Map(hits?.rows.map((row, place) => [row, place]) ?? []);
-    this.found = (row) => [hits?.notes?.[places.get(row)], hits?.turns?.[places.get(row)]?.[0]];
+    this.answer = (row) => hits?.turns?.[places.get(row)]?.[0];
     this.words = soughtIn(query, hits?.way);
-    this.items = [];
-    this.active = -1;
-    this.box.replaceChildren();
-    this.box.removeAttribute("aria-activedescendant");
-    this.box.scrollTop = 0;
     this.#more();
+    if (rows.length) return;
+    const line = element("li", "", this.box, { className: "nothing" });
+    for (const [name, act] of ways) element("button", name, line, { type: "button" }).addEventListener("click", act);
+  }
+
+  // Show grey rows instead of conversations until there are hits.
+  wait() {
+    this.#empty([]);
+    for (let i = 0; i < WAITING; i++) element("li", "", this.box, { className: "waiting" });
   }
 
   // Mark the row if the list has it.
@@ -47,27 +54,46 @@ class List {
     this.#activate(this.items.findIndex((item) => Number(item.dataset.row) === row), false);
   }
 
+  #empty(rows) {
+    Object.assign(this, { rows, items: [], texts: new Map(), active: -1 });
+    this.box.replaceChildren();
+    this.box.removeAttribute("aria-activedescendant");
+    this.box.scrollTop = 0;
+  }
+
   async #more() {
-    const first = this.items.length, rows = Array.from(this.rows.slice(first, first + AT_ONCE));
+    const { words, texts } = this, first = this.items.length, rows = Array.from(this.rows.slice(first, first + AT_ONCE));
     if (!rows.length) return;
     const made = rows.map((row, i) => this.#item(row, first + i));
     this.items.push(...made);
     this.box.append(...made);
-    const answering = rows.map((row) => [row, this.found(row)[1]]).filter(([, turn]) => turn !== undefined);
-    if (answering.length) await this.#quote(answering, made);
-    const others = made.filter((_, i) => this.found(rows[i])[1] === undefined);
-    if (!others.length) return;
-    const openings = await this.source.openings(others.map((item) => Number(item.dataset.row))).catch(() => []);
-    openings.forEach((turns, i) => { others[i].lastChild.textContent = turns.map(spoken).join(" · "); });
+    const answering = rows.filter((row) => this.answer(row) !== undefined), others = rows.filter((row) => this.answer(row) === undefined);
+    const said = await Promise.all([
+      answering.length ? this.source.turns(answering.map((row) => [row, this.answer(row)])) : [],
+      others.length ? this.source.speaking(others) : [],
+    ]).catch(() => [[], []]);
+    const turns = new Map([answering, others].flatMap((own, i) => own.map((row, at) => [row, said[i][at]])));
+    rows.forEach((row, i) => {
+      const text = turns.get(row)?.[1] ?? "";
+      made[i].firstChild.replaceChildren(...marked(text, this.answer(row) === undefined ? NOTHING : words, []));
+      if (this.answer(row) !== undefined) this.#fold(made[i], clean(text), texts);
+    });
   }
 
-  // Show the turns that answer, with the words of the search marked.
-  async #quote(answering, made) {
-    const items = new Map(made.map((item) => [Number(item.dataset.row), item])), { words } = this;
-    const turns = await this.source.turns(answering).catch(() => []);
-    turns.forEach(([speaker, text], i) => {
-      items.get(answering[i][0]).lastChild.replaceChildren(`${speaker}: `, ...marked(text, words, []));
-    });
+  // Hide a hit that says the same as one before it, and count it there.
+  #fold(item, text, texts) {
+    const same = texts.get(text);
+    if (!same) return texts.set(text, [item]);
+    same.push(item);
+    item.hidden = true;
+    const [shown, ...rest] = same, button = shown.querySelector(".same") ?? element("button", "", shown, { type: "button", className: "same" });
+    button.textContent = `${rest.length} more that say${rest.length === 1 ? "s" : ""} the same`;
+    button.onclick = () => {
+      for (const one of rest) one.hidden = false;
+      shown.after(...rest);
+      button.remove();
+    };
+    return texts;
   }
 
   #item(row, place) {
@@ -77,24 +103,22 @@ class List {
     item.setAttribute("aria-selected", "false");
     item.setAttribute("aria-posinset", place + 1);
     item.setAttribute("aria-setsize", this.rows.length);
-    const head = element("p", "", item, { className: "head" });
-    element("strong", id, head);
-    const [note] = this.found(row);
-    for (const detail of note ? [note, ...details] : details) element("span", detail, head);
     element("p", "", item, { className: "opening" });
+    element("p", [...details, id].join(" · "), item, { className: "head" });
     return item;
   }
 
   #click(event) {
     const item = event.target.closest("li");
-    if (!item) return;
+    if (!item?.dataset.row || event.target.closest("button")) return;
     this.#activate(this.items.indexOf(item));
     this.on.open(Number(item.dataset.row));
   }
 
   #key(event) {
-    const next = { ArrowDown: this.active + 1, ArrowUp: this.active - 1, Home: 0, End: this.items.length - 1 }[event.key];
-    if (next !== undefined) this.#activate(Math.min(Math.max(next, 0), this.items.length - 1));
+    const shown = this.items.filter((item) => !item.hidden), at = shown.indexOf(this.items[this.active]);
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1 }[event.key];
+    if (next !== undefined) this.#activate(this.items.indexOf(shown[Math.min(Math.max(next, 0), shown.length - 1)]));
     else if (event.key === "Enter" && this.active >= 0) this.on.open(Number(this.items[this.active].dataset.row));
     else return;
     event.preventDefault();

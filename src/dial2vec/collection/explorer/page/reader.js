@@ -1,10 +1,11 @@
 // @ts-check
 "use strict";
-// One dialogue: its speakers side by side, its segments at the margin, what matches the search, and why it is in its
-// group.
+// One conversation: what speaks for it, its turns as bubbles, its segments at the margin, what matches the search, and
+// why it is in its topic.
 
-// Colours of segments; the same topic has the same one within a dialogue.
-const HUES = 6;
+// Colours of segments; the same topic has the same one within a conversation. Letters of the title. Shares of the others
+// of a topic that are farther from its centre, from which a conversation is typical, or up to which it is at the edge.
+const HUES = 6, TITLE = 90, TYPICAL = 0.75, EDGE = 0.1;
 
 class Reader {
   // curation: a Curation; about(row) is [id, [detail, ...]]; on: {set(change), pick(row), mark(row), say(sentence)}
@@ -14,13 +15,13 @@ class Reader {
     box.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  // Take over content that was loaded again; the open dialogue is read again, because its group may be another one.
+  // Take over content that was loaded again; the open conversation is read again, because its group may be another one.
   take(content) {
     this.content = content;
     this.read = null;
   }
 
-  // Show the dialogue of the state, or close.
+  // Show the conversation of the state, or close.
   async update(view) {
     const before = this.view, { open } = view.state;
     this.view = view;
@@ -49,7 +50,7 @@ class Reader {
     const { title, about, group, own, below, facts, marks } = this.parts;
     for (const box of [group, own, below, marks, byId("turns"), byId("similar")]) box.replaceChildren();
     facts.hidden = byId("similar-title").hidden = true;
-    title.textContent = this.content.ids[this.row];
+    title.textContent = this.box.dataset.id = this.content.ids[this.row];
     about.textContent = sentence;
     this.shown = -1;
     this.box.hidden = false;
@@ -58,19 +59,22 @@ class Reader {
   }
 
   #show(read) {
-    const { row } = this, [id, details] = this.about(row), { turns, metadata } = read.record, was = this.box.hidden;
-    // After a decision the same dialogue is read again, and its place in the reader is kept.
+    const { row } = this, [id, details] = this.about(row), { turns, metadata, date } = read.record, was = this.box.hidden;
+    // After a decision the same conversation is read again, and its place in the reader is kept.
     const again = row === this.shown && !was, { scrollTop } = this.box;
     this.shown = row;
     this.read = read;
-    this.parts.title.textContent = id;
-    this.parts.about.textContent = [...details, `${turns.length} turns`].join(" · ");
+    this.box.dataset.id = id;
+    const said = turns[read.reasons[0] ?? 0]?.text ?? id, time = date?.match(/T(\d\d:\d\d)/)?.[1];
+    this.parts.title.textContent = `“${said.length > TITLE ? `${said.slice(0, TITLE - 1).trimEnd()}…` : said}”`;
+    this.parts.about.textContent = [...details.filter((one) => one !== read.group?.topic.name), ...(time ? [time] : []), id, `${turns.length} turn${turns.length === 1 ? "" : "s"}`].join(" · ");
     this.#group(read);
     this.#metadata(metadata ?? {});
     this.#similar(read.similar);
     this.parts.own.replaceChildren();
     this.parts.below.replaceChildren();
     this.curation.dialogue(this.parts.own, this.parts.below, id, read);
+    this.parts.more.hidden = !this.parts.own.childElementCount;
     this.box.hidden = false;
     if (!again) this.box.scrollTop = 0;
     this.#mark(!again);
@@ -80,7 +84,7 @@ class Reader {
     this.on.pick(row);
   }
 
-  // The same dialogue after another change of the state.
+  // The same conversation after another change of the state.
   #follow(before) {
     const [, turn] = this.view.state.open, [, turnBefore] = before?.state.open ?? [null, null];
     if (this.view.hits !== before?.hits) this.#mark();
@@ -97,7 +101,7 @@ class Reader {
     if (this.from?.isConnected) this.from.focus({ preventScroll: true });
   }
 
-  // The frame, which is the same for all dialogues.
+  // The frame, which is the same for all conversations.
   #build() {
     const { box } = this, button = (text, parent, click, options = {}) => {
       const made = element("button", text, parent, { type: "button", ...options });
@@ -108,29 +112,31 @@ class Reader {
     const top = element("div", "", box, { className: "top" });
     const title = element("h2", "", top, { id: "reader-title" }), steps = element("div", "", top, { className: "steps" });
     const place = element("span", "", steps, { className: "soft" });
-    const back = button("‹", steps, () => this.#step(-1), { ariaLabel: "Previous dialogue of the list, key left", title: "Previous, key ←" });
-    const next = button("›", steps, () => this.#step(1), { ariaLabel: "Next dialogue of the list, key right", title: "Next, key →" });
-    button("Close", steps, () => this.on.set({ open: null }), { id: "close", ariaLabel: "Close the dialogue" });
+    const back = button("‹", steps, () => this.#step(-1), { ariaLabel: "Previous conversation of the list, key left", title: "Previous, key ←" });
+    const next = button("›", steps, () => this.#step(1), { ariaLabel: "Next conversation of the list, key right", title: "Next, key →" });
+    button("Close", steps, () => this.on.set({ open: null }), { id: "close", ariaLabel: "Close the conversation" });
     const about = element("p", "", box, { id: "reader-about", className: "soft" });
     const group = element("div", "", box, { id: "reader-group" });
     const tools = element("div", "", box, { className: "tools" });
     button("More like this", tools, () => this.#like());
     const unlike = button("Not like this", tools, () => this.#unlike());
     const copy = button("Copy link", tools, () => this.#copy());
+    const more = element("details", "", tools, { className: "others" });
+    element("summary", "…", more, { title: "Decisions and notes", ariaLabel: "Decisions and notes" });
+    const own = element("div", "", more, { id: "reader-own" });
     const below = element("div", "", box);
     const facts = element("details", "", box, { id: "facts" });
     const summary = element("summary", "", facts);
     element("dl", "", facts, { id: "metadata" });
     const marks = element("div", "", box, { id: "marks" });
     element("div", "", box, { id: "turns" });
-    element("h3", "Similar dialogues", box, { id: "similar-title" });
+    element("h3", "Similar conversations", box, { id: "similar-title" });
     element("ol", "", box, { id: "similar" }).setAttribute("aria-labelledby", "similar-title");
-    const own = element("span", "", tools, { id: "reader-own" });
-    this.parts = { title, place, back, next, about, group, unlike, copy, own, below, facts, summary, marks };
+    this.parts = { title, place, back, next, about, group, unlike, copy, more, own, below, facts, summary, marks };
     this.button = button;
   }
 
-  // Where the dialogue is, and the turns that speak for it.
+  // Where the conversation is, and the turns that speak for it.
   #group({ group, reasons, terms }) {
     const box = this.parts.group;
     box.replaceChildren();
@@ -142,10 +148,10 @@ class Reader {
       names.add(part.name);
       const place = this.content.groups?.[level]?.findIndex(({ id }) => id === part.id) ?? -1;
       if (place < 0) line.append(part.name);
-      else this.button(part.name, line, () => this.#topic([level, place]), { className: "link", title: `All dialogues of “${part.name}”` });
+      else this.button(part.name, line, () => this.#topic([level, place]), { className: "link", title: `All conversations of “${part.name}”` });
     });
     const why = element("p", "", box, { className: "why" });
-    if (!reasons.length) why.append("No turn has a word that marks this topic; the dialogue as a whole is close to it. ");
+    if (!reasons.length) why.append("No turn has a word that marks this topic; the conversation as a whole is close to it. ");
     else {
       why.append("Why it is here: ", ...terms.flatMap((term, i) => [i ? ", " : "", element("em", term, null, { className: "term" })]), " in ");
       reasons.forEach((turn, i) => {
@@ -155,7 +161,8 @@ class Reader {
       why.append(". ");
     }
     if (group.moved) why.append(`It was moved here by hand on ${group.moved}.`);
-    else why.append(`It is closer to the middle of its topic than ${Math.round(100 * group.closer)}% of the others.`);
+    else if (group.closer >= TYPICAL) why.append("Typical of its topic.");
+    else if (group.closer <= EDGE) why.append("At the edge of its topic.");
   }
 
   #metadata(facts) {
@@ -190,30 +197,24 @@ class Reader {
     };
     box.replaceChildren();
     line("Answers the search:", found.map((turn) => [`turn ${turn + 1}`, turn]));
-    line("In this dialogue:", segments.length > 1 ? segments.map(({ first, topic }) => [topic, first]) : []);
+    line("In this conversation:", segments.length > 1 ? segments.map(({ first, topic }) => [topic, first]) : []);
   }
 
-  // The first speaker is on the left, all others are on the right; with several others, each turn has a name.
+  // The first speaker is on the left, all others are on the right; a name stands above the first of a speaker's turns.
   #turns({ record: { turns }, segments, reasons, terms }, found, words) {
-    const box = byId("turns"), [first, ...others] = new Set(turns.map(({ speaker }) => speaker));
+    const box = byId("turns"), alone = new Set(turns.map(({ speaker }) => speaker)).size < 2;
     box.replaceChildren();
-    element("h3", first, box);
-    element("h3", others.join(", "), box, { className: "other" });
     const begins = new Map(segments.map((segment) => [segment.first, segment]));
     const topics = [...new Set(segments.map(({ topic }) => topic))];
-    let line = 1, bar = null, right = true;
+    let line = 0, bar = null;
     turns.forEach((turn, number) => {
-      const segment = begins.get(number), other = turn.speaker !== first;
+      const segment = begins.get(number), named = !alone && turn.speaker !== turns[number - 1]?.speaker;
       if (segment) {
         bar?.end(line);
         bar = this.#segment(box, segment, ++line, topics.indexOf(segment.topic) % HUES);
-        right = true;
       }
-      // An answer stands beside what it answers.
-      if (!other || right) line++;
-      right = other;
-      const made = this.#turn(turn, number, other, found, others.length > 1);
-      made.style.gridRow = line;
+      const made = this.#turn(turn, number, turn.speaker !== turns[0].speaker, found, named);
+      made.style.gridRow = ++line;
       made.append(...marked(turn.text, found.includes(number) || words.whole ? words : NOTHING, reasons.includes(number) ? terms : []));
       box.append(made);
     });
@@ -228,9 +229,8 @@ class Reader {
       made.classList.add("hit");
       element("span", place ? "Answers the search" : "Answers the search best", made, { className: "answers" });
     }
-    // Screen readers read no columns.
     element("span", `Turn ${number + 1}, `, made, { className: "unseen" });
-    element("span", `${speaker}: `, made, { className: named && other ? "speaker" : "unseen" });
+    element("span", `${speaker}: `, made, { className: named ? "speaker" : "unseen" });
     return made;
   }
 
@@ -245,15 +245,18 @@ class Reader {
     return { end: (lastLine) => { bar.style.gridRow = `${line} / ${lastLine + 1}`; } };
   }
 
-  #similar(similar) {
-    const box = byId("similar");
+  async #similar(similar) {
+    const box = byId("similar"), rows = similar.map(([row]) => row);
     box.replaceChildren();
-    for (const [row, cosine] of similar) {
-      const item = element("li", "", box), [id, details] = this.about(row);
-      this.button(id, item, () => this.on.set({ open: [id, -1] }));
-      element("span", ` ${[cosine.toFixed(2), ...details].join(" · ")}`, item, { className: "soft" });
-    }
     byId("similar-title").hidden = !similar.length;
+    const buttons = rows.map((row) => {
+      const item = element("li", "", box), [id, details] = this.about(row);
+      const button = this.button(id, item, () => this.on.set({ open: [id, -1] }), { className: "link" });
+      element("small", [...details, id].join(" · "), item, { className: "soft" });
+      return button;
+    });
+    const said = rows.length ? await this.source.speaking(rows).catch(() => []) : [];
+    said.forEach(([, text], at) => { if (text) buttons[at].textContent = text; });
   }
 
   // The place in the list.

@@ -2,13 +2,14 @@
 "use strict";
 // The search box, and the line that says by which way its hits were found and lets choose another.
 
-const WAY_NAMES = { moments: "single turns", themes: "whole dialogues", exact: "exact words" };
+const WAY_NAMES = { moments: "single turns", themes: "whole conversations", exact: "exact words" };
 
 class SearchBox {
   // form: has the input; line: place for the way; source: has `ways`, those it can search by; on: {set(change)}
   constructor(form, line, source, on) {
     Object.assign(this, { form, line, source, on, query: null, text: "" });
     this.input = form.querySelector("input");
+    this.input.addEventListener("focus", () => source.warm());
     form.addEventListener("submit", (event) => { event.preventDefault(); this.#ask(this.input.value.trim()); });
     // Also sent by the button in the input that empties it.
     this.input.addEventListener("search", () => { if (!this.input.value.trim()) this.#ask(""); });
@@ -31,7 +32,7 @@ class SearchBox {
     this.choice.value = state.query.way;
   }
 
-  // A new text is searched by the way that suits; it takes the place of a dialogue to be like.
+  // A new text is searched by the way that suits; it takes the place of a conversation to be like.
   #ask(text) {
     this.text = this.input.value = text;
     const { query } = this;

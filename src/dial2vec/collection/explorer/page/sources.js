@@ -14,10 +14,18 @@ const packedBits = (mask) => {
 class ServerSource {
   ways = ["moments", "themes", "exact"];
   #answered = false;
+  #warming;
 
   // What to say during a search.
   get waiting() {
-    return this.#answered ? "Searching …" : "Searching; the first search loads the encoder …";
+    return this.#answered ? "Searching …" : "Loading the encoder (once, some seconds) …";
+  }
+
+  // Load the encoder before it is asked: any question does.
+  async warm() {
+    if (this.#answered) return;
+    this.#warming ??= this.search({ text: "hello", way: "moments", like: null, unlike: [] }, null).catch(() => {});
+    await this.#warming;
   }
 
   async content() {
@@ -34,17 +42,12 @@ class ServerSource {
     return (await this.#ask(`dialogue/${row}`)).json();
   }
 
-  // {rows, way, close, notes, turns}, the best first. query: {text, way, like, unlike}, the last two rows; within: mask
+  // {rows, way, close, turns}, the best first. query: {text, way, like, unlike}, the last two rows; within: mask
   // of the rows that may be hits, null for all.
   async search(query, within) {
     const answer = await (await this.#ask("search", { ...query, within: within && packedBits(within) })).json();
     this.#answered ||= answer.way !== "exact";
     return answer;
-  }
-
-  // [[[speaker, text], ...], ...]
-  async openings(rows) {
-    return (await this.#ask("openings", rows)).json();
   }
 
   // [[speaker, text], ...]: of each dialogue the turn that speaks most for its topic
@@ -89,7 +92,11 @@ class PageSource {
 
   // What to say during a search.
   get waiting() {
-    return this.#search ? "Searching …" : "Searching; the first search reads all dialogues …";
+    return this.#search ? "Searching …" : "Reading all conversations (once, some seconds) …";
+  }
+
+  async warm() {
+    this.#search ??= this.#opened();
   }
 
   async content() {
@@ -125,11 +132,6 @@ class PageSource {
 
   async speaking(rows) {
     return this.turns(rows.map((row) => [row, this.#reading[row].reasons[0] ?? 0]));
-  }
-
-  async openings(rows) {
-    const cut = (text) => (text.length > 90 ? `${text.slice(0, 89)}…` : text);
-    return rows.map((row) => this.#records[row].turns.slice(0, 2).map(({ speaker, text }) => [cut(speaker), cut(text)]));
   }
 
   async export(rows, form) {

@@ -28,7 +28,7 @@ class Tip {
     this.row = row;
     const [id, details] = this.about(row);
     this.box.replaceChildren(element("p", [id, ...details].join(" · ")));
-    const [turns] = await this.source.openings([row]).catch(() => [[]]);
-    if (this.row === row) this.box.append(...turns.map((turn) => element("p", spoken(turn))));
+    const [turn] = await this.source.speaking([row]).catch(() => []);
+    if (this.row === row && turn?.length) this.box.prepend(element("p", turn[1]));
   }
 }

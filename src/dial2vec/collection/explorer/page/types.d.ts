@@ -42,7 +42,6 @@ interface Hits {
   rows: number[];
   way: Query["way"];
   close: boolean;
-  notes: string[];
   turns: number[][];
 }
 
@@ -93,7 +92,7 @@ interface Histogram {
   chosen: string[];
 }
 interface Legend { box: HTMLElement; select: HTMLSelectElement; on: any; take?(content: any): void }
-interface List { box: HTMLElement; source: any; about: any; on: any; rows: any; items: HTMLElement[] }
+interface List { box: HTMLElement; source: any; about: any; on: any; rows: any; items: HTMLElement[]; texts: Map<string, HTMLElement[]>; active: number }
 interface MapNames {
   box: HTMLElement;
   points: Points;
