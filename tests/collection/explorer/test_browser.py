@@ -109,19 +109,18 @@ def test_the_list_does_not_move_when_the_texts_come(page):
 
 def test_nothing_found_is_said(page):
     page.click("#words")
-    page.write('"zebra"')
+    page.write('"thanks one"')
     page.key("Enter")
-    page.until(f"{SAYS} === 'Nobody said exactly “zebra”.'")
+    page.until(f"{SAYS} === 'Nobody said exactly “thanks one”.'")
     assert page.value("document.getElementById('exports').hidden")
     page.click("#list .nothing button")
     page.until(f"{SAYS}.endsWith('closest of 40.')", seconds=60)
-    assert page.value("explorer.state.query.text") == "zebra"
+    assert page.value("explorer.state.query.text") == "thanks one"
 
 
 def test_what_hits_have_in_common_is_said_once(page):
-    page.value(
-        "explorer.source.search = async () => ({ rows: [3, 8, 13], way: 'moments', close: true, turns: [[2], [2], [2]] })"
-    )
+    hits = "{ rows: [3, 8, 13], way: 'moments', close: true, turns: [[2], [2], [2]] }"
+    page.value(f"explorer.source.search = async () => ({hits})")
     page.value("explorer.set({ query: { text: 'w3', way: 'auto', like: null, unlike: [] } })")
     page.until("document.querySelector('.same')?.textContent === '2 more that say the same'")
     assert page.value(SAYS) == "The 3 closest of 40."

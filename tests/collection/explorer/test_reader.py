@@ -256,6 +256,7 @@ def test_a_page_without_a_server_offers_no_decision(chromium, addresses):
 @needs_chromium
 def test_a_note_is_written_and_taken_back_by_keys_alone(served):
     read(served, "d6")
+    served.click(".others summary")
     press(served, "Add a note …")
     assert served.value("document.activeElement.tagName") == "TEXTAREA"
     served.write(EVIL)

@@ -76,7 +76,10 @@ class Reader {
     this.curation.dialogue(this.parts.own, this.parts.below, id, read);
     this.parts.more.hidden = !this.parts.own.childElementCount;
     this.box.hidden = false;
-    if (!again) this.box.scrollTop = 0;
+    if (!again) {
+      this.box.scrollTop = 0;
+      this.parts.more.open = false;
+    }
     this.#mark(!again);
     if (again) this.box.scrollTop = scrollTop;
     if (was) this.box.focus({ preventScroll: true });
