@@ -30,8 +30,8 @@ from dial2vec.errors import CorpusError
 NAMED = 3
 # Hennig 2007: above 0.75 a cluster is stable, below 0.5 it is dissolved.
 STABLE, DISSOLVED = 0.75, 0.5
-# Excerpts of an area, and characters of a turn and of a speaker's name.
-EXCERPTS, CHARACTERS, SPEAKER = 3, 170, 24
+# Excerpts of an area, words of a turn that says little, and characters of a turn and of a speaker's name.
+EXCERPTS, FEW_WORDS, CHARACTERS, SPEAKER = 3, 3, 170, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,33 +231,19 @@ def _typical(
 
 
 @dataclass(frozen=True, slots=True)
-class ExcerptTurn:
-    """A turn of an excerpt.
-
-    :param number: number of the turn, from 1.
-    :param speaker: name of the speaker.
-    :param text: text on one line, at most 170 characters.
-    :param first: True if the first speaker of the dialogue says it.
-    """
-
-    number: int
-    speaker: str
-    text: str
-    first: bool
-
-
-@dataclass(frozen=True, slots=True)
 class TypicalExcerpt:
-    """The turns of a typical dialogue that speak for its topic.
+    """The turn of a typical dialogue that speaks for its topic.
 
     :param dialogue_id: id of the dialogue.
     :param topic: name of the topic.
-    :param turns: turns in order, at most 2.
+    :param speaker: name of the speaker; "" if the dialogue has no other.
+    :param text: text on one line, at most 170 characters.
     """
 
     dialogue_id: str
     topic: str
-    turns: tuple[ExcerptTurn, ...]
+    speaker: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,20 +263,30 @@ class TypicalTopic:
 def excerpts_of(collection: CollectionFolder, topics: Sequence[TypicalTopic]) -> tuple[TypicalExcerpt, ...]:
     """Return at most three excerpts from the topics of an area: of each topic the most typical dialogue, then the next.
 
+    Of several that say the same the first is taken; those of few words come last.
+
     :param topics: topics of the area, the largest first.
     """
-    turns_of_topics = [(topic, row) for place in range(EXCERPTS) for topic in topics for row in topic.rows[place:][:1]]
-    return tuple(_excerpt(collection, topic, row) for topic, row in turns_of_topics[:EXCERPTS])
+    found = dict[str, TypicalExcerpt]()
+    for place in range(max((len(topic.rows) for topic in topics), default=0)):
+        for topic in topics:
+            for row in topic.rows[place:][:1]:
+                excerpt = _excerpt(collection, topic, row)
+                found.setdefault(excerpt.text.casefold(), excerpt)
+        if sum(not _is_short(text) for text in found) >= EXCERPTS:
+            break
+    return tuple(found[text] for text in sorted(found, key=_is_short)[:EXCERPTS])
+
+
+def _is_short(text: str) -> bool:
+    return len(text.split()) < FEW_WORDS
 
 
 def _excerpt(collection: CollectionFolder, topic: TypicalTopic, row: int) -> TypicalExcerpt:
     [dialogue] = collection.dialogues([row])
-    turns = []
-    for place in speaking_turns(dialogue, topic.terms):
-        speaker, text = dialogue.turns[place].speaker, _cut(dialogue.turns[place].text)
-        first = speaker == dialogue.turns[0].speaker
-        turns.append(ExcerptTurn(place + 1, printable(speaker, SPEAKER), text, first))
-    return TypicalExcerpt(dialogue.dialogue_id, topic.name, tuple(turns))
+    [place] = speaking_turns(dialogue, topic.terms, n=1)
+    speaker = printable(dialogue.turns[place].speaker, SPEAKER) if dialogue.n_speakers > 1 else ""
+    return TypicalExcerpt(dialogue.dialogue_id, topic.name, speaker, _cut(dialogue.turns[place].text))
 
 
 def _cut(text: str) -> str:

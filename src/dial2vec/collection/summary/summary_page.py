@@ -16,6 +16,8 @@ from dial2vec.html import templates
 WIDTH, HEIGHT, MARGIN = 60.0, 14.0, 1.5
 # A sheet with at most so many lines is printed larger.
 SHORT, ROOMY = 26, 1.2
+# Rows wrap if the table then has at most so many lines of so many characters; else they are cut off.
+WRAPPED, LINE = 32, 80
 # Names of unsure topics that are listed, and characters of a name in a sentence.
 UNSURE, NAME = 3, 60
 
@@ -63,6 +65,7 @@ def render_summary(summary: Summary, *, paper: str | None = None) -> str:
             found=any(row.stands_out for row in summary.rows),
             scale=max(row.share for row in summary.rows),
             zoom=zoom(summary),
+            wraps=lines(summary) <= WRAPPED,
             columns=columns(len(summary.typical)),
             unsure=UNSURE,
         )
@@ -74,9 +77,9 @@ def headline(summary: Summary) -> str:
     """Return one sentence on what the dialogues are about, with the names and shares of the largest areas."""
     named = [f"“{printable(name, NAME)}” ({share:.0%})" for name, share in summary.largest]
     if summary.areas <= len(named):
-        return f"The dialogues are about {listed(named)}."
+        return f"The conversations are about {listed(named)}."
     together = sum(share for _, share in summary.largest)
-    return f"The largest of {summary.areas} areas are {listed(named)}: together {together:.0%} of the dialogues."
+    return f"The largest of {summary.areas} areas are {listed(named)}: together {together:.0%} of the conversations."
 
 
 def columns(areas: int) -> int:
@@ -86,8 +89,13 @@ def columns(areas: int) -> int:
 
 def zoom(summary: Summary) -> float:
     """Return how much larger a short sheet is printed; a long one fills the paper as it is."""
-    lines = len(summary.rows) + 12 * (1 + (len(summary.typical) > columns(len(summary.typical))))
-    return ROOMY if lines <= SHORT else 1.0
+    high = lines(summary) + 12 * (1 + (len(summary.typical) > columns(len(summary.typical))))
+    return ROOMY if high <= SHORT else 1.0
+
+
+def lines(summary: Summary) -> int:
+    """Return the number of lines of the table on paper if its long rows wrap."""
+    return sum(1 + (len(row.name) + len(row.stands_out) > LINE) for row in summary.rows)
 
 
 def trend_line(shares: Sequence[float]) -> str:
