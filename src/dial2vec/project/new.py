@@ -80,7 +80,8 @@ def _template(name: str) -> str:
 def _for_installed_code(dvc_yaml: str) -> str:
     lines, stage = [], ""
     own_python = re.sub(r"cmd: '\"\$DVC_ROOT/\.venv/bin/python\" (.*)'", r"cmd: python \1", dvc_yaml)
-    for line in own_python.splitlines(keepends=True):
+    # The figures after the stages are committed in the repository only.
+    for line in own_python.partition("\n# Figures of")[0].splitlines(keepends=True):
         stage = match[1] if (match := re.match(r"  (\w+):$", line)) else stage
         if not line.startswith("      - src/"):
             lines.append(line)
