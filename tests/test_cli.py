@@ -59,9 +59,9 @@ def test_outside_a_project_the_error_says_where_to_go(tmp_path, monkeypatch):
         (["add", "calls"], "put JSON Lines"),
         (["stats", "sgd"], "Run `dial2vec fetch sgd`"),
         (["stats", "sgdx"], "Did you mean 'sgd'?"),
-        (["promote", "calls"], "make run"),
-        (["versions", "calls"], "make run"),
-        (["results"], "Run `make run`"),
+        (["promote", "calls"], "dial2vec run"),
+        (["versions", "calls"], "dial2vec run"),
+        (["results"], "Run `dial2vec run`"),
         (["versions", "a b'"], "is no corpus name"),
         (["embed", "none.jsonl", "--model", "./none", "--output", "v.parquet"], "none.jsonl does not exist"),
         (["embed", "one.jsonl", "--model", "./none", "--output", "v.parquet"], "is not a folder with a model"),
@@ -131,6 +131,15 @@ def test_embed_into_a_folder_without_permission_says_so(run, tmp_path, tiny_fold
     done = run("embed", "calls.jsonl", "--model", tiny_folder, "--output", "file/v.parquet")
     assert done.exit_code == 1
     assert "cannot write file/v.parquet" in done.output
+
+
+def test_one_new_folder_may_hold_an_output_and_a_wrong_path_is_told(run, tmp_path):
+    (tmp_path / "calls.jsonl").write_text(json.dumps({"dialogue_id": "d", "turns": [{"speaker": "a", "text": "w1"}]}))
+    assert run("import", "calls.jsonl", "--output", "new/x.jsonl").exit_code == 0
+    done = run("import", "calls.jsonl", "--output", "no/such/dir/x.jsonl")
+    assert done.exit_code == 1
+    assert f"no/such/dir/x.jsonl cannot be written: there is no folder {tmp_path / 'no/such'}" in done.output
+    assert not (tmp_path / "no").exists()
 
 
 def test_a_taken_port_is_named_with_the_way_to_another(tmp_path):

@@ -125,10 +125,10 @@ def test_write_json_is_whole_or_not_there(tmp_path):
 
 
 def test_reading_a_missing_or_half_written_artifact_says_what_to_do(tmp_path):
-    with pytest.raises(ArtifactError, match="Run `make run`"):
+    with pytest.raises(ArtifactError, match="Run `dial2vec run`"):
         read_json(tmp_path / "none.json")
     (tmp_path / "half.json").write_text('{"a": ')
-    with pytest.raises(ArtifactError, match="Delete it and run `make run`"):
+    with pytest.raises(ArtifactError, match="Delete it and run `dial2vec run`"):
         read_json(tmp_path / "half.json")
 
 
@@ -145,6 +145,18 @@ def test_a_folder_that_could_not_be_replaced_is_still_there(tmp_path, monkeypatc
         folder.mkdir()
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
     assert [path.name for path in target.iterdir()] == ["old"]
+
+
+def test_a_refused_write_names_the_file_and_not_its_temporary_path(tmp_path, monkeypatch):
+    def refused(self, *_):
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(self))
+
+    monkeypatch.setattr(Path, "write_text", refused)
+    told = rf"^cannot write {tmp_path}/x.json: No such"
+    with pytest.raises(Dial2vecError, match=told), atomic_path(tmp_path / "x.json") as outer, atomic_path(outer) as one:
+        one.write_text("")
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "x.json"):
+        (tmp_path / "another.json").write_text("")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")

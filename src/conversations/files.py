@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -21,6 +22,8 @@ REFUSED_WRITES = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
     *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
 }
+# Name of a temporary path of `atomic_path`, and in it that of the file.
+TEMPORARY = re.compile(r"^\.(.+)\.\d+-[0-9a-f]{8}\.tmp$")
 # Files of dialogues in JSON Lines.
 ENDINGS = (".jsonl", ".jsonl.gz")
 
@@ -58,10 +61,13 @@ def write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in REFUSED_WRITES:
+        # A folder such as /proc takes no new file and says that there is none; other missing files are not this one.
+        own = error.errno == errno.ENOENT and path.name in str(error.filename)
+        if error.errno not in REFUSED_WRITES and not own:
             raise
+        named = path.with_name(TEMPORARY.sub(r"\1", path.name))
         raise ConversationError(
-            f"cannot write {path}: {error.strerror}. Choose another path, or check permissions and free space."
+            f"cannot write {named}: {error.strerror}. Choose another path, or check permissions and free space."
         ) from error
 
 
@@ -79,9 +85,9 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `make run`.") from error
+        raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `dial2vec run`.") from error
     except ValueError as error:
-        raise ArtifactError(f"{path} is not complete JSON ({error}). Delete it and run `make run`.") from error
+        raise ArtifactError(f"{path} is not complete JSON ({error}). Delete it and run `dial2vec run`.") from error
 
 
 def transcript_files(folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from conversations.reading import read_export
 from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ValidationError
-from dial2vec.evaluation import NOTHING_TO_SCORE
+from dial2vec.evaluation import NO_LABELS
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import checkout_lock
 from dial2vec.params import load_settings, settings_from_dict
@@ -233,7 +233,7 @@ def test_corpus_without_labels_trains_and_says_that_nothing_can_be_scored(projec
     path = project / "data" / "calls" / "calls.jsonl"
     path.write_text(path.read_text().replace('"labels"', '"topics"'))
     artifacts, said = run(project, *TO_THE_FIGURES)
-    assert said[-1] == f"no figures on test: {NOTHING_TO_SCORE}"
+    assert said[-1] == f"no figures on test: {NO_LABELS}"
     metrics = read_json(artifacts.metrics)
     assert metrics["start"] is metrics["trained"] is None
     page = artifacts.report.read_text()

@@ -103,7 +103,7 @@ def test_run_ends_with_a_table_and_the_next_steps(project):
         assert float(rows[0][-1]) == round(metrics["start"]["map"], 2)
         assert f"registered as dial2vec-{name} version 2" in table
         assert f"dial2vec promote {name}" in table
-    assert "make mlflow" in table
+    assert "dial2vec page mlflow" in table
 
 
 def test_second_run_reruns_nothing(project):

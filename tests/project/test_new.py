@@ -62,7 +62,9 @@ def test_its_stages_are_those_of_the_repository_but_depend_on_the_installed_code
         assert own[stage].pop("cmd") == block["cmd"].replace('"$DVC_ROOT/.venv/bin/python"', "python")
         assert own[stage] == {name: value for name, value in block.items() if name not in ("deps", "cmd")}
     assert own.keys() == repository.keys()
-    assert "src/" not in (new / "dvc.yaml").read_text()
+    written = (new / "dvc.yaml").read_text()
+    assert "src/" not in written
+    assert yaml.safe_load(written).keys() == {"stages"}, "it names files of other corpora"
 
 
 def test_every_target_of_its_makefile_calls_the_installed_package(new):

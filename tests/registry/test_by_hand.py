@@ -160,7 +160,7 @@ def test_a_champion_whose_predecessors_cannot_be_loaded_is_followed_by_the_start
 
 def test_a_deleted_candidate_is_registered_again(registered, receipt, record):
     open_store(registered).delete_model_version(NAME, "2")
-    with pytest.raises(ModelError, match=r"no version under the alias 'candidate'\. Run `make run` first"):
+    with pytest.raises(ModelError, match=r"no version under the alias 'candidate'\. Run `dial2vec run` first"):
         run_address(registered, "demo")
     [note] = reconcile(registered, ["demo"])
     assert note == f"{NAME}: version 2 is no longer in the registry, so stage register runs again"

@@ -139,7 +139,7 @@ def test_figures_of_different_splits_are_never_compared(registered, make_record)
 
 def test_promotion_without_registration_says_what_to_run(root, make_record):
     with pytest.raises(
-        ModelError, match=r"nothing is registered as dial2vec-demo\. Registered: nothing at all\. Run `make run`"
+        ModelError, match=r"nothing is registered as dial2vec-demo\. Registered: nothing at all\. Run `dial2vec run`"
     ):
         promote(root, "demo", MARGINS)
     register_training(root, make_record())

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.config import Promote
-from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
+from dial2vec.evaluation import NO_LABELS, TASKS
 from dial2vec.evaluation.intervals import Contributions
 from dial2vec.registry.promotion import Contender, Verdict, figures_sentence, judge, verdict_sentence
 
@@ -104,7 +104,7 @@ def test_without_labels_nothing_is_promoted():
     verdict = judge(Contender("3", None), START, CHAMPION, margins=MARGINS)
     assert not verdict.promoted
     assert verdict.reasons == [
-        f"the candidate (version 3) has no figures on dev, and without them nothing is promoted: {NOTHING_TO_SCORE}"
+        f"the candidate (version 3) has no figures on dev, and without them nothing is promoted: {NO_LABELS}"
     ]
 
 
@@ -151,7 +151,7 @@ def test_promoted_means_above_both_rivals_by_the_margin_as_printed(candidate, st
 
 def test_figures_are_described_or_their_absence():
     assert figures_sentence({"purity": 70.0, "spearman": 38.0}) == "On dev: purity 70.00, spearman 38.00."
-    assert figures_sentence(None) == f"There are no figures on dev: {NOTHING_TO_SCORE}."
+    assert figures_sentence(None) == f"There are no figures on dev: {NO_LABELS}."
 
 
 def test_the_gate_needs_no_mlflow():

@@ -34,7 +34,7 @@ def fetch(corpus: str) -> None:
     click.echo(f"{fetched.path.relative_to(root)}: {fetched.bytes / 1e6:.1f} MB, from {fetched.source}")
     if fetched.missing:
         click.echo(f"Missing upstream files ({len(fetched.missing)}): {', '.join(fetched.missing)}", err=True)
-    click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
+    click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `dial2vec run`.")
 
 
 @click.command(epilog=examples("dial2vec add calls"))
@@ -73,7 +73,7 @@ def add(corpus: str) -> None:
         click.echo(f"  {record}", err=True)
     for result in failed:
         click.echo(f"This would stop a run: expected {result.expectation}; found {result.found}", err=True)
-    click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
+    click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `dial2vec run`.")
 
 
 @click.command(epilog=examples("dial2vec stats calls"))

@@ -14,7 +14,7 @@ import click
 
 from conversations.files import read_json
 from dial2vec.cli.group import examples
-from dial2vec.cli.options import UNTRAINED, model_option, transcripts_of, worker_options
+from dial2vec.cli.options import OUTPUT, UNTRAINED, model_option, transcripts_of, worker_options
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 
@@ -72,7 +72,7 @@ def run() -> None:
         # `dvc repro` has also versioned data/.
         note_data(root)
     click.echo(f"\n{results_table(root, settings)}\n")
-    click.echo("MLflow page: make mlflow    Prefect page: make prefect")
+    click.echo("Pages: dial2vec page mlflow, dial2vec page prefect")
 
 
 @click.command(epilog=examples("dial2vec results --json"))
@@ -100,7 +100,7 @@ def results(as_json: bool) -> None:
 @click.option(
     "--output",
     required=True,
-    type=click.Path(path_type=Path),
+    type=OUTPUT,
     help="File that ends in .parquet, or folder for several.",
 )
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
@@ -173,15 +173,15 @@ def drift(source: Path, corpus: str | None, model: str | None, as_json: bool) ->
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the page; default: 5000 (mlflow), 4200 (prefect).")
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
-    from dial2vec.operation.pages import LOGIN, page_command
+    from dial2vec.operation.pages import FIRST, NOTES, page_command
 
     root = find_root()
     command, environment = page_command(which, root, port or PAGES[which])
     click.echo(
-        f"Open http://127.0.0.1:{port or PAGES[which]} in a browser (ready in about 20 seconds); Ctrl-C ends it."
+        f"Open http://127.0.0.1:{port or PAGES[which]}{FIRST[which]} in a browser (ready in about 20 seconds); Ctrl-C "
+        "ends it."
     )
-    if which == "prefect":
-        click.echo(LOGIN)
+    click.echo(NOTES[which])
     os.chdir(root)
     os.execvpe(sys.executable, [sys.executable, *command], os.environ | environment)
 
@@ -207,4 +207,4 @@ def schedule(port: int, now: bool) -> None:
     write_deployment(root, options, shared=bool(os.environ.get(PREFECT_SERVER)))
     click.echo(f"Retraining at '{options.cron}' ({options.timezone}); starting server and worker, about a minute")
     supervise(root, options, port, now=now, say=click.echo)
-    click.echo("Stopped: nothing is retrained until you run `make schedule` again.")
+    click.echo("Stopped: nothing is retrained until you run `dial2vec schedule` again.")

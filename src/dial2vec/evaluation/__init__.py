@@ -7,4 +7,4 @@ ENCODERS = ("start", "trained", "student")
 # Dialogues of dev that a choice without labels needs, and labelled ones that an interval needs.
 MIN_DIALOGUES = 40
 # Reason at the end of a sentence about a split without figures.
-NOTHING_TO_SCORE = "its labels leave nothing to score (fewer than two different ones, or none that occurs twice)"
+NO_LABELS = "no labels to score (it takes two different ones, and one of them twice)"

@@ -102,6 +102,6 @@ def require_split(corpus: str, path: Path) -> None:
     """
     if not path.is_file():
         raise CorpusError(
-            f"the corpus {corpus!r} has no splits yet: {path} does not exist. Run `make run` (or `dial2vec run`) with "
+            f"the corpus {corpus!r} has no splits yet: {path} does not exist. Run `dial2vec run` with "
             "it in `corpora` of params.yaml first."
         )

@@ -67,7 +67,7 @@ def require_no_conflict(root: Path) -> None:
         line = next((number for number, text in enumerate(content.splitlines(), 1) if text.startswith(CONFLICT)), 0)
         if not line:
             continue
-        then = "dvc pull data.dvc" if name == DATA_DVC else "make run"
+        then = "dvc pull data.dvc" if name == DATA_DVC else "dial2vec run"
         raise VersioningError(
             f"{path}, line {line}, has git's conflict marks: two people have changed it. Take one side by `git "
             f"checkout --ours {name}` or `git checkout --theirs {name}`, then `{then}` and `git add {name}`."

@@ -19,7 +19,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.protocol import Encoder
-from dial2vec.evaluation import ENCODERS, NOTHING_TO_SCORE, TASKS
+from dial2vec.evaluation import ENCODERS, NO_LABELS, TASKS
 from dial2vec.evaluation.intervals import Contributions, Gain, gains, intervals
 from dial2vec.evaluation.measure import Measured, measure, measure_vectors
 from dial2vec.evaluation.report.dialogue_map import MOST_POINTS
@@ -57,7 +57,7 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     with atomic_path(artifacts.report) as temporary:
         temporary.write_text(page, encoding="utf-8")
     if scores["start"] is None or scores["trained"] is None:
-        return f"no figures on test: {NOTHING_TO_SCORE}"
+        return f"no figures on test: {NO_LABELS}"
     start, trained, student = scores["start"], scores["trained"], scores["student"]
     sentence = ", ".join(f"{task} {start[task]:.2f} -> {trained[task]:.2f}" for task in TASKS)
     if student is not None:
@@ -114,7 +114,7 @@ def _notes_of_parts(parts: dict[str, dict[str, Scores]]) -> list[str]:
     for name, scores in parts.get("parts", {}).items():
         start, trained = scores["start"], scores["trained"]
         if start is None or trained is None:
-            sentences.append(f"{name} alone has no figures on test: {NOTHING_TO_SCORE}.")
+            sentences.append(f"{name} alone has no figures on test: {NO_LABELS}.")
         else:
             changes = ", ".join(f"{task} {start[task]:.2f} to {trained[task]:.2f}" for task in TASKS)
             sentences.append(f"On the test dialogues of {name} alone, from start to trained encoder: {changes}.")

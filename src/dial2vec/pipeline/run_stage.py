@@ -70,7 +70,7 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
             raise
         sys.exit(f"{name} of {arguments.corpus}: {error}")
     except KeyboardInterrupt:
-        sys.exit(f"{name} of {arguments.corpus}: stopped by you; `make run` goes on from here.")
+        sys.exit(f"{name} of {arguments.corpus}: stopped by you; `dial2vec run` goes on from here.")
 
 
 def _spare_imported() -> None:

@@ -66,7 +66,7 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
 
 def _failure(root: Path, command: str, status: int, reason: str) -> str:
     if status < 0:
-        reason = f"killed by signal {-status}, perhaps because memory ran out; `make run` continues from there"
+        reason = f"killed by signal {-status}, perhaps because memory ran out; `dial2vec run` continues from there"
     return f"`dvc {command}` stopped with status {status}: {reason}.{disk_hint(root)}"
 
 

@@ -123,7 +123,7 @@ def _say_what_is_next(result: ImportResult, places: Places, say: Callable[[str],
     step = (
         "dial2vec run"
         if places.corpus in settings.corpora
-        else f"put `corpora: [{places.corpus}]` into params.yaml, then `make run`"
+        else f"put `corpora: [{places.corpus}]` into params.yaml, then `dial2vec run`"
     )
     from dial2vec.data.languages import start_advice
 

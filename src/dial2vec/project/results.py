@@ -9,7 +9,7 @@ from typing import Any
 from conversations.files import read_json
 from dial2vec.config import Settings
 from dial2vec.errors import ArtifactError
-from dial2vec.evaluation import NOTHING_TO_SCORE
+from dial2vec.evaluation import NO_LABELS
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.project.dvc import STAGES
 from dial2vec.registry import SMALL
@@ -25,7 +25,7 @@ def require_runs(root: Path, corpora: Sequence[str]) -> None:
         needed = (artifacts.model, artifacts.selection, artifacts.metrics, artifacts.registration)
         if not all(path.exists() for path in needed):
             raise ArtifactError(
-                f"there is no complete run of '{name}': it never ended or is still running. Run `make run`."
+                f"there is no complete run of '{name}': it never ended or is still running. Run `dial2vec run`."
             )
 
 
@@ -76,7 +76,7 @@ def _student_lines(artifacts: Artifacts, registration: dict[str, Any]) -> list[s
 
 def _row(corpus: str, encoder: str, scores: dict[str, float] | None) -> str:
     if scores is None:
-        return f"{corpus:<14} {encoder:<8} no figures on test: {NOTHING_TO_SCORE}"
+        return f"{corpus:<14} {encoder:<8} no figures on test: {NO_LABELS}"
     purity = f"{scores['purity']:.1f} ± {scores['purity_sd']:.1f}"
     return (
         f"{corpus:<14} {encoder:<8} {purity:>14} {scores['spearman']:>9.2f} "

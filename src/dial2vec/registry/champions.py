@@ -148,7 +148,7 @@ def _teacher(client: MlflowClient, corpus: str, number: str) -> ModelVersion:
     if number not in versions:
         raise ModelError(
             f"the student's teacher, version {number} of {model_name(corpus)}, is no longer in the registry. Run "
-            "`make run` to register it again."
+            "`dial2vec run` to register it again."
         )
     return versions[number]
 

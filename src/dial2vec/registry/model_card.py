@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
+from dial2vec.evaluation import NO_LABELS, TASKS
 from dial2vec.evaluation.intervals import Gain, Interval
 from dial2vec.registry import corpus_of
 from dial2vec.registry.promotion import Contender, Scores, Verdict
@@ -14,6 +14,11 @@ from dial2vec.registry.records import TrainingRecord
 
 VERDICT = "\n\n## Verdict\n\n"
 TITLES = {"purity": "purity", "spearman": "Spearman", "map": "MAP"}
+BRACKETS = (
+    "In brackets: 95 % intervals over the dialogues (bootstrap). They show how far a figure would move with other "
+    "dialogues of the same kind, not with other seeds. The gate reads dev only."
+)
+GAINS = "In brackets: the interval of the gain, by bootstrap over the dialogues of dev."
 INTENDED = (
     "To group, search and compare whole dialogues like those it was trained on, by the cosine of their vectors. Not "
     "for dialogues of another kind or language without measuring first, and not for decisions about single people."
@@ -24,6 +29,8 @@ def model_card(record: TrainingRecord) -> str:
     """Return the card of a version (after Mitchell et al. 2019): origin, data, figures with intervals, use, limits."""
     sizes = ", ".join(f"{split} {size:,}" for split, size in record.split_sizes.items())
     languages = ", ".join(f"{name} {100 * share:.0f} %" for name, share in list(record.languages.items())[:5])
+    figures = [_figures(record, split) for split in ("dev", "test")]
+    none = not any("|" in table for table in figures)
     parts = [
         f"One vector of {record.dimension} numbers per dialogue of the corpus '{corpus_of(record.corpus)}', "
         f"{_origin(record)}",
@@ -32,17 +39,15 @@ def model_card(record: TrainingRecord) -> str:
         f"- dialogues: {sizes}" + (f"; languages: {languages}" if languages else ""),
         "",
         "## Figures\n",
-        *(_figures(record, split) for split in ("dev", "test")),
+        *([f"There are none: {NO_LABELS}.\n"] if none else figures),
         f"Choice: {record.choice}",
         "",
-        "In brackets: 95 % intervals over the dialogues (bootstrap). They show how far a figure would move with other "
-        "dialogues of the same kind, not with other seeds. The gate reads dev only.",
-        "",
+        *([f"{BRACKETS}\n"] if _brackets(figures) else []),
         f"## Intended use\n\n{INTENDED}",
         "",
         "## Limits\n",
         f"- {_reading(record)}",
-        "- The figures hold for dialogues like those of this corpus, with its labels.",
+        *(["- The figures hold for dialogues like those of this corpus, with its labels."] if not none else []),
         "- It was compared with the encoder it started from and, if there is a verdict below, with the champion then.",
     ]
     return "\n".join(parts)
@@ -83,7 +88,7 @@ def start_card(record: TrainingRecord) -> str:
     lines = [f"The base encoder {record.start_name}, untrained.", "", "## Figures\n"]
     for split, scores in (("dev", record.dev_scores.get("start")), ("test", record.scores.get("start"))):
         intervals = record.intervals.get(split, {}).get("start", {})
-        listed = f"no figures: {NOTHING_TO_SCORE}"
+        listed = f"no figures: {NO_LABELS}"
         if scores is not None:
             listed = ", ".join(_figure(metric, scores, intervals) for metric in TASKS if metric in scores)
         lines.append(f"- {split}: {listed}")
@@ -118,7 +123,11 @@ def verdict_text(contenders: Sequence[Contender], verdict: Verdict) -> str:
             gain = verdict.gains.get(who, {}).get(metric)
             row += f" {_or_nothing(rival.scores, metric)} | {gain or 'not compared'} |"
         lines.append(row)
-    return "\n".join([*lines, "", "In brackets: the interval of the gain, by bootstrap over the dialogues of dev."])
+    return "\n".join([*lines, *(["", GAINS] if _brackets(lines) else [])])
+
+
+def _brackets(lines: Sequence[str]) -> bool:
+    return "[" in "".join(lines)
 
 
 def with_verdict(description: str, text: str) -> str:
@@ -127,10 +136,11 @@ def with_verdict(description: str, text: str) -> str:
 
 
 def _figures(record: TrainingRecord, split: str) -> str:
+    """Return the table of a split, or the reason that there is none."""
     scores = {"dev": record.dev_scores, "test": record.scores}[split]
     start, own = scores.get("start"), scores.get(record.kind)
     if start is None or own is None:
-        return f"No figures on {split}: {NOTHING_TO_SCORE}.\n"
+        return f"No figures on {split}: {NO_LABELS}.\n"
     intervals, gains = record.intervals.get(split, {}), record.gains.get(split, {})
     titles = {"start": "start", "trained": "teacher" if record.teacher_version else "trained"}
     titles |= {record.kind: record.kind}

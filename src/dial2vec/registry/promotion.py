@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dial2vec.config import Promote
-from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
+from dial2vec.evaluation import NO_LABELS, TASKS
 from dial2vec.evaluation.intervals import Contributions, Gain, gains
 
 Scores = Mapping[str, float]
@@ -125,7 +125,7 @@ def figures_sentence(scores: Scores | None) -> str:
     'On dev: purity 70.00, map 56.00.'
     """
     if scores is None:
-        return f"There are no figures on dev: {NOTHING_TO_SCORE}."
+        return f"There are no figures on dev: {NO_LABELS}."
     return f"On dev: {', '.join(f'{metric} {scores[metric]:.2f}' for metric in TASKS if metric in scores)}."
 
 
@@ -168,7 +168,7 @@ def _gain(figure: float, rival: float) -> float:
 def _without_figures(who: str, contender: Contender) -> str:
     return (
         f"the {_called(who)} (version {contender.version}) has no figures on dev, and without them nothing is "
-        f"promoted: {NOTHING_TO_SCORE}"
+        f"promoted: {NO_LABELS}"
     )
 
 

@@ -135,7 +135,7 @@ def one_sentence(uri: str) -> Iterator[None]:
         elif uri.startswith("sqlite:///"):
             advice = (
                 "Expected a complete database of this MLflow version in a writable folder; restore it, or move the "
-                "folder `mlruns` away and run `make run`."
+                "folder `mlruns` away and run `dial2vec run`."
             )
         raise ModelError(f"the MLflow store {shown(uri)} cannot be used: {reason}. {advice}") from error
 
@@ -227,7 +227,7 @@ def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
             )
         raise ModelError(
             f"nothing is registered as {name}.{did_you_mean(name, alike)} "
-            f"Registered: {', '.join(sorted(names)) or 'nothing at all'}. Run `make run` first."
+            f"Registered: {', '.join(sorted(names)) or 'nothing at all'}. Run `dial2vec run` first."
         )
     return {alias: str(number) for alias, number in model.aliases.items()}
 
@@ -239,7 +239,7 @@ def candidate_of(client: MlflowClient, name: str) -> ModelVersion:
     """
     aliases = aliases_of(client, name)
     if CANDIDATE not in aliases:
-        raise ModelError(f"{name} has no version under the alias '{CANDIDATE}'. Run `make run` first.")
+        raise ModelError(f"{name} has no version under the alias '{CANDIDATE}'. Run `dial2vec run` first.")
     return client.get_model_version(name, aliases[CANDIDATE])
 
 
@@ -253,7 +253,7 @@ def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
     if not (model / "MLmodel").is_file():
         raise ModelError(
             f"the files of {version.name} version {version.version} are gone: {model} holds no model. "
-            "Restore them, or run `make run` to train and register again."
+            "Restore them, or run `dial2vec run` to train and register again."
         )
     about = yaml.safe_load((model / "MLmodel").read_text(encoding="utf-8"))
     return model / about["flavors"]["python_function"]["artifacts"]["encoder"]["path"]

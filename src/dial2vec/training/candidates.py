@@ -143,9 +143,11 @@ def apply_candidate(encoder: DialogueEncoder, candidate: Candidate, folder: Path
         except (OSError, SafetensorError, RuntimeError) as error:
             # PyTorch lists mismatches line by line.
             reason = " ".join(str(error).split())
-            raise ArtifactError(f"{path} cannot be loaded ({reason}). Delete {folder} and run `make run`.") from error
+            raise ArtifactError(
+                f"{path} cannot be loaded ({reason}). Delete {folder} and run `dial2vec run`."
+            ) from error
         if unknown:
-            raise ArtifactError(f"{path} holds weights that the encoder lacks ({unknown[0]}). Run `make run`.")
+            raise ArtifactError(f"{path} holds weights that the encoder lacks ({unknown[0]}). Run `dial2vec run`.")
     if candidate.head is not None:
         encoder.head = Head.load(folder / candidate.head, encoder.dimension).to(encoder.device)
     elif candidate.weights is not None:

@@ -62,10 +62,10 @@ class Samples:
             with np.load(path) as file:
                 return cls(**{name: file[name] for name in cls.__slots__})
         except FileNotFoundError as error:
-            raise ArtifactError(f"{path} does not exist; stage `sample` writes it. Run `make run`.") from error
+            raise ArtifactError(f"{path} does not exist; stage `sample` writes it. Run `dial2vec run`.") from error
         except (BadZipFile, ValueError, KeyError, EOFError) as error:
             raise ArtifactError(
-                f"{path} is not a whole file of samples ({error}). Delete it and run `make run`."
+                f"{path} is not a whole file of samples ({error}). Delete it and run `dial2vec run`."
             ) from error
 
 

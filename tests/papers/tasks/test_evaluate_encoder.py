@@ -142,7 +142,7 @@ def test_a_baseline_is_fitted_once_on_the_train_split_and_reads_utterances_as_di
         (["--baseline", "lda"], "found 0 corpora for the baseline 'lda'; expected one"),
         (["--baseline", "lda", "--corpus", "talks", "--corpus", "calls"], "found 2 corpora for the baseline 'lda'"),
         (["--baseline", "ldaa", "--corpus", "talks"], "there is no baseline 'ldaa'. Did you mean 'lda'? Valid: lda, "),
-        (["--baseline", "lda", "--corpus", "calls"], "Run `make run` (or `dial2vec run`) with it in"),
+        (["--baseline", "lda", "--corpus", "calls"], "Run `dial2vec run` with it in"),
         (["--baseline", "word2vec", "--corpus", "talks"], "the baseline 'word2vec' needs the library gensim"),
     ],
 )

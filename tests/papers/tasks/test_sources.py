@@ -15,7 +15,7 @@ def test_every_path_is_looked_at_before_anything_is_encoded(tmp_path):
         (Sources(candidates=tmp_path / "select.txt"), "select.txt does not exist"),
         (
             Sources(dialogues=(("calls", tmp_path / "test.jsonl"),)),
-            "the corpus 'calls' has no splits yet: .* `make run`",
+            "the corpus 'calls' has no splits yet: .* `dial2vec run`",
         ),
     ]:
         with pytest.raises(CorpusError, match=message):

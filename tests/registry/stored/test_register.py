@@ -15,6 +15,7 @@ from dial2vec.config import Promote
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.registry import store
 from dial2vec.registry.champions import promote
+from dial2vec.registry.model_card import model_card
 from dial2vec.registry.tracking import local_model, open_store, register_training, registered_versions
 from tests.registry.conftest import points
 
@@ -74,6 +75,15 @@ def test_the_version_says_what_got_better_and_what_got_worse(registered):
     ):
         assert line in version.description
     assert json.loads(version.tags["dev_scores"]) == points(69, 39, 55)
+
+
+def test_the_card_of_a_corpus_without_labels_says_so_once_and_speaks_of_no_intervals(record):
+    nothing = {"start": None, "trained": None}
+    card = model_card(replace(record, scores=nothing, dev_scores=nothing, intervals={}, gains={}))
+    assert card.count("There are none: no labels to score") == card.count("no labels") == 1
+    assert "In brackets" not in card
+    assert "with its labels" not in card
+    assert "In brackets" in model_card(record)
 
 
 def test_registering_leaves_no_trace_outside_the_project(root, make_record, tmp_path):

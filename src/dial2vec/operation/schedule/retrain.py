@@ -181,7 +181,7 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
         table=result_rows(ROOT, done.corpora),
         description="Scores of the encoders on the test split",
     )
-    words = page if server else f"{page} after `make mlflow`"
+    words = page if server else f"{page} after `dial2vec page mlflow`"
     create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=words), description="Verdict and reasons")
     for result in done.corpora:
         # A corpus whose first run failed has nothing registered.

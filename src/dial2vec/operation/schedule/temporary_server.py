@@ -47,7 +47,7 @@ class _Server(SubprocessASGIServer):
                 fault = "did not answer in time" if status is None else f"ended with status {status}"
                 raise Dial2vecError(
                     f"Prefect's temporary server {fault}, so nothing was begun. The machine may be very busy, or "
-                    "another process may hold .prefect/prefect.db: try again, or run `make schedule`, whose server "
+                    "another process may hold .prefect/prefect.db: try again, or run `dial2vec schedule`, whose server "
                     "stays."
                 )
             time.sleep(0.2)
