@@ -14,7 +14,7 @@ from dial2vec.data.terms import characteristic_terms, names_of
 from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.excerpts import excerpt
-from dial2vec.evaluation.geometry import COLOURS, lay_out, turned_like
+from dial2vec.evaluation.geometry import lay_out, turned_like
 from dial2vec.evaluation.report.map_names import MapName, names_of_labels
 from dial2vec.evaluation.selection.criteria import n_clusters
 
@@ -24,22 +24,23 @@ MOST_POINTS = 2_500
 SIDE = 1_000
 MARGIN = 20
 OPENING_TURNS, OPENING_CHARACTERS = 3, 110
-MARKS = ("disc", "square", "ring", "frame")
+# The first four differ most for every kind of eye. Then all again, lighter and darker.
+COLOURS = ("#7a45c4", "#c2770b", "#0f8fb3", "#b03a5b", "#8a6d1b", "#2f74d0", "#0b8a6f", "#6b7280")
+COLOURS += ("#b28fdd", "#dcb071", "#73bfd4", "#d28d9f", "#bba876", "#86b0e5", "#70bdac", "#a9adb5")
+COLOURS += ("#522e83", "#825007", "#0a6078", "#76273d", "#5c4912", "#1f4e8b", "#075c4a", "#484c56")
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Entry of the legend; ten colours and four marks, so the looks repeat after 40 labels.
+    """Entry of the legend; eight colours in three shades, which repeat after 24 labels.
 
     :param count: number of dialogues on the map with this label.
     :param colour: colour such as "#3b82f6".
-    :param mark: one of "disc", "square", "ring", "frame".
     """
 
     name: str
     count: int
     colour: str
-    mark: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +114,7 @@ def dialogue_maps(
         )
         for title, points in places.items()
     ]
-    legend = [
-        Label(name, int((codes == code).sum()), COLOURS[code % len(COLOURS)], _mark(code))
-        for code, name in enumerate(names)
-    ]
+    legend = [Label(name, int((codes == code).sum()), COLOURS[code % len(COLOURS)]) for code, name in enumerate(names)]
     records = [
         [dialogues[i].dialogue_id, int(code), _opening(dialogues[i]), *(p[k].tolist() for p in places.values())]
         for k, (i, code) in enumerate(zip(shown.tolist(), codes, strict=True))
@@ -144,10 +142,6 @@ def _fit(points: np.ndarray) -> np.ndarray:
 def _path(points: np.ndarray) -> str:
     # A line of length 0 is the shortest SVG for a point: it shows only its round or square cap.
     return "".join(f"M{x} {y}h0" for x, y in points)
-
-
-def _mark(code: int) -> str:
-    return MARKS[code // len(COLOURS) % len(MARKS)]
 
 
 def _opening(dialogue: Dialogue) -> list[list[str]]:

@@ -10,7 +10,7 @@
 
   const maps = [...document.querySelectorAll("svg.map")].map((svg, order) => ({
     svg, place: (dialogue) => dialogue[3 + order], view: { x: 0, y: 0, side: SIDE },
-    layers: [...svg.querySelectorAll("g")], names: [...svg.querySelectorAll(".name")], picks: [...svg.querySelectorAll(".pick, .pick-hole, .pick-point")],
+    layers: [...svg.querySelectorAll("g:not(.name)")], names: [...svg.querySelectorAll(".name")], picks: [...svg.querySelectorAll(".pick, .pick-hole, .pick-point")],
   }));
 
   const visible = (index) => only < 0 || dialogues[index][1] === only;

@@ -19,6 +19,10 @@ ZOOMS = (1, 2, 4, 8, 16)
 MOST_AT_FIRST = 24
 # How many cells of the map are seen as one place.
 WIDTH = 2.0
+# Distances of a name from its point in 16 directions, cost of a covered point in units of distance, and half a point.
+FREE, COVERED, POINT = (0, 12, 30, 60, 100, 150, 200, 260), 16, 7
+# A name that covers more at zoom 1 to 8 waits for the next one; a line leads from farther names to their point.
+MOST_COVERED, FAR = 2, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class MapName:
     :param y: the same, downwards.
     :param width: upper bound of its width at zoom 1.
     :param zoom: zoom from which it is shown.
+    :param point: point of its label to which a line leads; None if it is near.
     """
 
     text: str
@@ -39,6 +44,7 @@ class MapName:
     y: int
     width: int
     zoom: int
+    point: tuple[int, int] | None
 
     def covers(self, other: MapName, zoom: int) -> bool:
         """Return whether the two names would overlap, or come closer than a gap, at this zoom."""
@@ -49,7 +55,7 @@ class MapName:
 def names_of_labels(
     points: NDArray[np.int64], codes: NDArray[np.int64], names: Sequence[str], side: int
 ) -> list[MapName]:
-    """Return the names that have a free place at some zoom, at the densest place of their label.
+    """Return the names that have a free place at some zoom, near the densest place of their label.
 
     :param points: places of the dialogues, from 0 to `side`, int64 [n, 2].
     :param codes: label of each, int64 [n].
@@ -58,23 +64,46 @@ def names_of_labels(
     """
     waiting, cells = [], cells_of(points)
     for code, name in enumerate(names):
-        text = _short(name)
-        width = text_width(text)
-        x, y = middle_of(points[codes == code], cells[codes == code], WIDTH)
-        half = width // 2 + GAP
-        waiting.append((text, code, _within(x, half, side - half), _within(y, LINE // 2, side - LINE // 2), width))
+        own = points[codes == code]
+        middle = np.array(middle_of(own, cells[codes == code], WIDTH))
+        waiting.append((_short(name), code, own[((own - middle) ** 2).sum(1).argmin()]))
     placed: list[MapName] = []
     for zoom in ZOOMS:
         left = []
         for item in waiting:
-            candidate = MapName(*item, zoom)
-            full = zoom == 1 and len(placed) >= MOST_AT_FIRST
-            if full or any(candidate.covers(other, zoom) for other in placed):
-                left.append(item)
-            else:
-                placed.append(candidate)
+            found = None if zoom == 1 and len(placed) >= MOST_AT_FIRST else _place(*item, zoom, points, placed, side)
+            left += [] if found else [item]
+            placed += [found] if found else []
         waiting = left
     return placed
+
+
+def _place(
+    text: str,
+    label: int,
+    point: NDArray[np.int64],
+    zoom: int,
+    points: NDArray[np.int64],
+    placed: Sequence[MapName],
+    side: int,
+) -> MapName | None:
+    """Return a name where it covers few points and is near its own, or None if there is no such place at this zoom."""
+    width = text_width(text)
+    half = np.array([width / 2 + GAP, LINE / 2]) / zoom
+    angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+    ways = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    centres = np.concatenate([point + ways * (half + free / zoom) for free in FREE]).clip(half, side - half).round()
+    covered = (np.abs(points[None] - centres[:, None]) < half + POINT / zoom).all(2).sum(1)
+    away = np.linalg.norm(np.maximum(np.abs(centres - point) - half, 0), axis=1) * zoom
+    for place in np.argsort(COVERED * covered + away, kind="stable"):
+        if covered[place] > MOST_COVERED and zoom < ZOOMS[-1]:
+            continue
+        x, y = centres[place].astype(int).tolist()
+        line = (int(point[0]), int(point[1])) if away[place] > FAR else None
+        name = MapName(text, label, x, y, width, zoom, line)
+        if not any(name.covers(other, zoom) for other in placed):
+            return name
+    return None
 
 
 def _short(name: str) -> str:
@@ -91,7 +120,3 @@ def text_width(text: str) -> int:
     capitals = sum(character.isupper() or character in "mwMW_" for character in text)
     rest = len(text) - wide - capitals
     return round(0.8 * LINE * (1.05 * wide + 0.78 * capitals + 0.6 * rest))
-
-
-def _within(value: float, low: int, high: int) -> int:
-    return round(min(max(value, low), max(low, high)))

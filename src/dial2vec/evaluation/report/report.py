@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.words import number
-from dial2vec.evaluation import NOTHING_TO_SCORE
+from dial2vec.evaluation import NO_LABELS
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.evaluation.measure import Measured
 from dial2vec.evaluation.report import pictures
@@ -118,7 +118,7 @@ def render_report(report: Report) -> str:
             outcome=outcome,
             rows=rows,
             metrics=METRICS,
-            nothing=NOTHING_TO_SCORE,
+            nothing=NO_LABELS,
             neighbours=neighbours,
             choice=choice,
             distillation=candidate_table(report.distillation),
