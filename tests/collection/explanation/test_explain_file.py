@@ -48,7 +48,7 @@ def test_the_page_needs_no_network_and_shows_every_turn_with_its_share(explained
         ("75.00", "3"),
     ]
     assert page.count('<td class="number">0.') + page.count('<td class="number">−0.') == 1
-    shares = [float(share.replace("−", "-")) for share in re.findall(r"· ([−\d.]+) %</small>", page)]
+    shares = [float(share.replace("−", "-")) for share in re.findall(r"<b>([−\d.]+) %</b>", page)]
     assert sum(shares) == pytest.approx(100, abs=0.2)
     assert (tmp_path / "heat.png").read_bytes().startswith(b"\x89PNG")
     assert "of 3 turns make half of the vector" in done.output

@@ -21,8 +21,8 @@ from dial2vec.encoder.names import untrained
 from dial2vec.errors import CorpusError
 from dial2vec.html import templates
 
-# Number of turns listed above the dialogue, and characters of each in that list.
-N_STRONGEST, CHARACTERS = 8, 160
+# Characters of a turn in the list of similar ones.
+CHARACTERS = 160
 # Numbers of turns along an axis of the matrix, and most similar pairs of turns below it.
 TICKS, N_SIMILAR = 12, 5
 
@@ -33,7 +33,7 @@ class ShownTurn:
 
     :param number: number of the turn, from 1.
     :param percent: share of the turn, such as "3.4".
-    :param heat: strength of its colour, 0 to 1.
+    :param heat: length of its bar, 0 to 1.
     :param first: True if the first speaker says it.
     """
 
@@ -82,7 +82,6 @@ def render_explanation(explanation: Explanation, *, model: str) -> str:
     :param model: name of the encoder.
     """
     shown = _turns(explanation)
-    strongest = np.argsort(-explanation.shares, kind="stable")[:N_STRONGEST]
     matching = explanation.matching
     page: str = (
         templates("dial2vec.collection.explanation")
@@ -98,7 +97,6 @@ def render_explanation(explanation: Explanation, *, model: str) -> str:
             cells=_cells(matching) if matching else [],
             range=_range(matching) if matching else (),
             caption=_caption(matching, explanation) if matching else "",
-            strongest=[shown[place] for place in strongest],
             characters=CHARACTERS,
             turns=shown,
         )

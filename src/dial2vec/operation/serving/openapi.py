@@ -45,11 +45,11 @@ def page(settings: Serve, address: str) -> str:
         for method, about in item.items()
     ]
     limits = {
-        "dialogues": settings.max_dialogues,
-        "tokens": settings.max_request_tokens,
-        "bytes": settings.max_body_bytes,
-        "seconds to the answer": f"{settings.request_seconds:g}",
-        "requests that wait": settings.max_waiting,
+        "conversations in a request": f"{settings.max_dialogues:,}",
+        "tokens in a request": f"{settings.max_request_tokens:,}",
+        "size of a request": f"{settings.max_body_bytes / 1e6:g} MB",
+        "time to the answer": f"{settings.request_seconds:g} s",
+        "requests that wait": f"{settings.max_waiting:,}",
     }
     template = templates("dial2vec.operation.serving").get_template("api.html")
     return template.render(api=api, operations=operations, limits=limits)
