@@ -37,7 +37,7 @@ class OutputPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, or refuse it."""
-        path = super().convert(value, param, ctx)
+        path: Any = super().convert(value, param, ctx)
         if not (folder := path.absolute().parent.parent).is_dir():
             raise Dial2vecError(
                 f"{path} cannot be written: there is no folder {folder}; expected one. Make it, or choose another path."

@@ -25,9 +25,11 @@ SIDE = 1_000
 MARGIN = 20
 OPENING_TURNS, OPENING_CHARACTERS = 3, 110
 # The first four differ most for every kind of eye. Then all again, lighter and darker.
-COLOURS = ("#7a45c4", "#c2770b", "#0f8fb3", "#b03a5b", "#8a6d1b", "#2f74d0", "#0b8a6f", "#6b7280")
-COLOURS += ("#b28fdd", "#dcb071", "#73bfd4", "#d28d9f", "#bba876", "#86b0e5", "#70bdac", "#a9adb5")
-COLOURS += ("#522e83", "#825007", "#0a6078", "#76273d", "#5c4912", "#1f4e8b", "#075c4a", "#484c56")
+COLOURS = (
+    *("#7a45c4", "#c2770b", "#0f8fb3", "#b03a5b", "#8a6d1b", "#2f74d0", "#0b8a6f", "#6b7280"),
+    *("#b28fdd", "#dcb071", "#73bfd4", "#d28d9f", "#bba876", "#86b0e5", "#70bdac", "#a9adb5"),
+    *("#522e83", "#825007", "#0a6078", "#76273d", "#5c4912", "#1f4e8b", "#075c4a", "#484c56"),
+)
 
 
 @dataclass(frozen=True, slots=True)
