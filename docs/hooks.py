@@ -27,6 +27,9 @@ PAGES = {
 }
 LINKS = PAGES | {"curves.json": CURVES}
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)")
+# Blocks of commands, and a command with its comment. More than 88 characters do not fit beside the table of contents.
+CODE = re.compile(r"^```(?:bash|sh|python)\n.*?^```$", re.MULTILINE | re.DOTALL)
+COMMENT, WIDE = re.compile(r"^(\S.*?) {2,}(# .*)$", re.MULTILINE), 88
 
 HEAD = """# Known exports
 
@@ -55,8 +58,12 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Let links to these files lead to their pages."""
-    return LINK.sub(_from_docs, markdown)
+    """Let links to these files lead to their pages, and put comments above commands that leave them no room."""
+    return CODE.sub(_with_room, LINK.sub(_from_docs, markdown))
+
+
+def _with_room(code: re.Match[str]) -> str:
+    return COMMENT.sub(r"\2\n\1", code[0]) if max(map(len, code[0].splitlines())) > WIDE else code[0]
 
 
 def _from_root(link: re.Match[str]) -> str:
