@@ -110,6 +110,14 @@ def test_what_cannot_be_used_is_kept_with_its_reason(tmp_path, imported):
     assert len(imported) == 1
 
 
+def test_a_reason_names_the_file_where_it_is_now(tmp_path, imported, monkeypatch):
+    monkeypatch.setattr(inbox, "rehearse", lambda root, path, **_: f"{path} is not UTF-8.")
+    put(tmp_path / "inbox" / "calls", "odd.csv")
+    [arrival] = take(tmp_path)
+    [file] = (tmp_path / "inbox" / "refused" / "calls").glob("odd-*.csv")
+    assert arrival.refused == f"{file} is not UTF-8."
+
+
 @pytest.mark.parametrize("name", [".hidden.csv", "~lock.csv", "half.csv.part", "half.tmp"])
 def test_what_is_not_finished_stays(tmp_path, imported, name):
     put(tmp_path / "inbox" / "calls", name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,8 @@ class _Box:
         if not receipt:
             return None
         arrival = self._import(path)
+        # The file has left this folder by the time that somebody reads the reason.
+        arrival = replace(arrival, refused=arrival.refused.replace(f"/{TAKEN}/", f"/{REFUSED}/"))
         if receipt_of(path)["sha256"] == receipt["sha256"]:
             self._put(path, receipt, arrival.refused)
             return arrival
