@@ -97,4 +97,4 @@ def test_names_are_unique_and_say_more_where_they_would_not_be():
     names = names_of(
         [terms("a", "b", "c", "d"), terms("a", "b", "c", "e"), terms(), terms("a", "b", "c")], [0, 1, 7, 3]
     )
-    assert names == ["a, b, c", "a, b, c, e", "cluster 7", "a, b, c (3)"]
+    assert names == ["a, b, c", "a, b, c, e", "No words in common", "a, b, c (3)"]

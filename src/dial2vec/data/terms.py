@@ -103,20 +103,6 @@ class Terms:
         everywhere = counts.sum(axis=0)
         return [_best(self, counts[at], everywhere, int(sizes[at]), len(own)) for at in range(k)]
 
-    def shares(self, texts: Sequence[str], groups: Sequence[int] | NDArray[np.int32], k: int) -> NDArray[np.float64]:
-        """Return the share of each group's dialogues that have each term, in [0, 1], [k, terms]; 0 for unknown terms.
-
-        :param groups: group of each dialogue, from 0.
-        """
-        places = {text: at for at, text in enumerate(self.texts)}
-        own = np.asarray(groups, dtype=np.int64)
-        members = csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(k, len(own)))
-        shares, known = np.zeros((k, len(texts))), [at for at, text in enumerate(texts) if text in places]
-        if known:
-            counts = (members @ self.inside[:, [places[texts[at]] for at in known]]).toarray()
-            shares[:, known] = counts / np.maximum(np.bincount(own, minlength=k), 1)[:, None]
-        return shares
-
 
 def _text(vocabulary: list[str], code: int) -> str:
     first, second = divmod(code, len(vocabulary))
@@ -240,11 +226,11 @@ def _singular(word: str) -> str:
 
 
 def names_of(terms: Sequence[Sequence[Term]], ids: Sequence[int]) -> list[str]:
-    """Name each cluster by its first three terms; by more terms, or its id, if the name is taken."""
+    """Name each cluster by its first three terms; by more terms, or its number, if the name is taken."""
     names: list[str] = []
     for number, own in zip(ids, terms, strict=True):
         texts = [term.text for term in own]
-        name = ", ".join(texts[:NAMED_BY]) or f"cluster {number}"
+        name = ", ".join(texts[:NAMED_BY]) or "No words in common"
         for more in range(NAMED_BY + 1, len(texts) + 1):
             if name not in names:
                 break

@@ -30,7 +30,7 @@ def test_topics_are_found_counted_and_named_by_their_words(make):
     found = cluster(make.add(*[0, 1, 2] * 30, 0, 0))
     assert [one.size for one in found.clusters] == [32, 30, 30]
     assert topic_of(found, make)[0] == {0}
-    assert found.clusters[0].name == "topica worda"
+    assert found.clusters[0].name == "Topica worda"
     assert all(one.stability == pytest.approx(1) for one in found.clusters)
     table = pd.read_csv(make.folder / "clusters" / "assignment.csv")
     assert list(table.columns) == ["dialogue_id", "cluster", "similarity", "margin", "name", "area", "fine"]
@@ -237,7 +237,7 @@ def test_groups_are_a_table_of_the_clusters(make):
     table = collection.groups()
     assert table["size"].tolist() == [40, 30, 20]
     assert table["share"].tolist() == pytest.approx([4 / 9, 3 / 9, 2 / 9])
-    assert table.loc[0, "name"] == "topica worda" == table.loc[0, "area"]
+    assert table.loc[0, "name"] == "Topica worda" == table.loc[0, "area"]
     assert table.loc[0, "fine"] == ["topica worda"]
     path = make.folder / "clusters" / "clusters.json"
     before = path.stat().st_mtime_ns

@@ -38,7 +38,7 @@ class Cluster:
     """A group of dialogues.
 
     :param id: number from 0, which stays the same as long as the cluster exists.
-    :param name: first terms of the cluster; the name stays the same, too.
+    :param name: a phrase that its dialogues say, or its first terms; the name stays the same, too.
     :param terms: terms of the cluster, the most characteristic first.
     :param size: number of dialogues, possibly 0.
     :param stability: mean largest Jaccard index with a cluster of half the dialogues, in [0, 1].
@@ -49,7 +49,7 @@ class Cluster:
     :param area: id of its area.
     :param speaking: turns of each typical dialogue that speak for the cluster, from 0.
     :param hidden: True if people decided not to see it.
-    :param unclear: True if its dialogues have no topic in common.
+    :param unclear: True if nothing but names of people and places tells its dialogues from others.
     """
 
     id: int

@@ -10,24 +10,15 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, far_limit
 from dial2vec.collection.clustering.levels import Area, FineTopic
+from dial2vec.collection.clustering.naming import Namer, area_name
 from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors, assign, centres_of
 from dial2vec.collection.clustering.speaking import speaking_turns
 from dial2vec.collection.clustering.stability import LEAST, CentreFinder, Stability, measure_stability
 from dial2vec.collection.clustering.tree import tree_centres
 from dial2vec.collection.collection_folder import CollectionFolder, sampled, within
-from dial2vec.data.terms import (
-    NAMED_BY,
-    READ,
-    READ_WORDS,
-    Term,
-    Terms,
-    names_of,
-    says_the_same,
-)
+from dial2vec.data.terms import READ, READ_WORDS, Term, Terms
 
 SHOWN = 3
-# Share of dialogues below which a term counts as equally rare.
-RARE = 0.02
 # A cluster splits if random halves of it agree this well on the same two parts, and the smaller part has this share.
 SPLITS, SMALLEST_HALF = 0.9, 0.25
 
@@ -67,11 +58,14 @@ def describe_clusters(
     :param lineage: name of the first clustering, as in `Clusters`.
     """
     facts = Facts.read(collection, new.state, new.by, seed, done)
-    names = [new.names.get(id, name) for id, name in zip(new.ids, names_of(facts.terms, new.ids), strict=True)]
+    namer = Namer.read(collection.dialogues(facts.vocabulary.rows.tolist()))
+    found, unclear = namer.names(new.state.groups[facts.vocabulary.rows], facts.terms, new.ids)
+    names = [new.names.get(id, name) for id, name in zip(new.ids, found, strict=True)]
     was = {cluster.id: cluster for cluster in before.clusters} if before else {}
     news, clusters = list(new.news), []
     for place, (id, name) in enumerate(zip(new.ids, names, strict=True)):
         cluster = facts.cluster(place, id, name, int(new.areas[place]))
+        cluster = replace(cluster, unclear=unclear[place] and id not in new.names)
         if id in was and was[id].halves < SPLITS <= cluster.halves:
             news.append(
                 f"Cluster {id} ({name}) splits into two now; --from-scratch clusters all dialogues from scratch."
@@ -83,7 +77,7 @@ def describe_clusters(
     return Clusters(
         collection.manifest.fingerprint, new.by, seed, facts.stability.agreement, len(collection), new.settled,
         new.next_id, tuple(clusters), tuple(news), _areas(facts.vocabulary, new, clusters),
-        _fine_topics(facts.vocabulary, new, clusters, before.fine if before and new.names else ()), lineage,
+        _fine_topics(facts.vocabulary, namer, new, clusters, before.fine if before and new.names else ()), lineage,
         "" if collection.adaptation is None else collection.adaptation.name,
     )  # fmt: skip
 
@@ -149,68 +143,33 @@ def with_members(
 def _areas(vocabulary: Vocabulary, new: Undescribed, clusters: list[Cluster]) -> tuple[Area, ...]:
     n_areas = int(new.areas.max()) + 1
     groups = new.areas[new.state.groups]
-    if n_areas == len(clusters):
-        terms, names = [list(cluster.terms) for cluster in clusters], [cluster.name for cluster in clusters]
-    else:
-        terms = vocabulary.of(groups, n_areas)
-        shares = vocabulary.shares([term.text for cluster in clusters for term in cluster.terms], groups, n_areas)
-        names = names_of(
-            [_named_by_topics(own, at, clusters, new.areas, shares) for at, own in enumerate(terms)], range(n_areas)
-        )
-    sizes = np.bincount(groups, minlength=n_areas)
-    return tuple(Area(area, names[area], tuple(terms[area]), int(sizes[area])) for area in range(n_areas))
-
-
-def _named_by_topics(
-    terms: list[Term], area: int, clusters: list[Cluster], areas: Groups, shares: NDArray[np.float64]
-) -> list[Term]:
-    """Return what to call an area: a term of each of its topics, the largest topic first, then its own terms.
-
-    The terms of all its dialogues together would be vague: "game, year, going" for baseball and basketball. From each
-    topic comes, of the terms that name it, the one that is rarest in other areas.
-
-    :param shares: share of the dialogues of each area that have each term of all clusters, [areas, terms].
-    """
-    elsewhere = np.delete(shares, area, axis=0).max(axis=0, initial=0)
-    firsts = np.cumsum([0, *(len(cluster.terms) for cluster in clusters)])
-    own = [at for at in np.flatnonzero(areas == area) if clusters[at].terms]
-    chosen: list[Term] = []
-    for at in sorted(own, key=lambda at: (-clusters[at].size, at)):
-        naming = clusters[at].terms[:NAMED_BY]
-        lifts = [term.share / (elsewhere[firsts[at] + place] + RARE) for place, term in enumerate(naming)]
-        best = naming[int(np.argmax(lifts))]
-        if not any(says_the_same(best.text, other.text) for other in chosen):
-            chosen.append(best)
-    rest = [term for term in terms if not any(says_the_same(term.text, other.text) for other in chosen)]
-    return chosen + rest
+    terms, sizes = vocabulary.of(groups, n_areas), np.bincount(groups, minlength=n_areas)
+    areas = []
+    for area in range(n_areas):
+        own = np.flatnonzero(new.areas == area)
+        name = area_name([clusters[at] for at in own], new.state.centres[own])
+        evidence = clusters[own[0]].terms if len(own) == 1 else tuple(terms[area])
+        areas.append(Area(area, name, evidence, int(sizes[area])))
+    return tuple(areas)
 
 
 def _fine_topics(
-    vocabulary: Vocabulary, new: Undescribed, clusters: list[Cluster], known: Sequence[FineTopic]
+    vocabulary: Vocabulary, namer: Namer, new: Undescribed, clusters: list[Cluster], known: Sequence[FineTopic]
 ) -> tuple[FineTopic, ...]:
     """Describe the fine topics; the first ones keep the names that are known."""
     fine, parents = new.state.fine, new.state.fine_parents
     terms = vocabulary.of(fine, len(parents))
     sizes = np.bincount(fine, minlength=len(parents))
     alone = np.bincount(parents, minlength=len(clusters)) == 1
-    # A topic that is not divided gives its part its own name; the name of another part says what the topic's does not.
-    own = [
-        list(clusters[parent].terms) if alone[parent] else _beyond(terms[at], clusters[parent].terms[:NAMED_BY])
-        for at, parent in enumerate(parents)
-    ]
-    names = names_of(own, range(len(parents)))
+    names, _ = namer.names(fine[vocabulary.rows], terms, range(len(parents)), [clusters[at].name for at in parents])
     names[: len(known)] = [topic.name for topic in known]
+    # A topic that is not divided gives its part its own name.
     names = [clusters[parent].name if alone[parent] else names[at] for at, parent in enumerate(parents)]
+    own = [clusters[parent].terms if alone[parent] else tuple(terms[at]) for at, parent in enumerate(parents)]
     return tuple(
-        FineTopic(at, clusters[parent].id, names[at], tuple(own[at]), int(sizes[at]))
+        FineTopic(at, clusters[parent].id, names[at], own[at], int(sizes[at]))
         for at, parent in enumerate(parents.tolist())
     )
-
-
-def _beyond(terms: list[Term], known: tuple[Term, ...]) -> list[Term]:
-    """Return the terms that are not known; all of them if all are."""
-    texts = {term.text for term in known}
-    return [term for term in terms if term.text not in texts] or terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +190,6 @@ class Vocabulary:
     def of(self, groups: Groups, k: int) -> list[list[Term]]:
         """Return the terms of each of k groups; `groups` has one of them per dialogue of the collection."""
         return self.terms.of(groups[self.rows], k)
-
-    def shares(self, texts: list[str], groups: Groups, k: int) -> NDArray[np.float64]:
-        """Return the share of each group's dialogues that have each term, [k, terms]; `groups` as in `of`."""
-        return self.terms.shares(texts, groups[self.rows], k)
 
 
 def _halves(units: Vectors, rows: NDArray[np.int64], seed: int) -> float:

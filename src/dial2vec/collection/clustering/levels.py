@@ -26,7 +26,7 @@ class Area:
     """Topics that are close to each other.
 
     :param id: number from 0.
-    :param name: first terms of the area.
+    :param name: names of its largest topics that are unlike.
     :param size: number of dialogues.
     """
 
@@ -42,7 +42,7 @@ class FineTopic:
 
     :param id: number from 0.
     :param cluster: id of the cluster that holds the fine topic.
-    :param name: first terms of the fine topic.
+    :param name: a phrase that its dialogues say, or its first terms.
     :param size: number of dialogues.
     """
 

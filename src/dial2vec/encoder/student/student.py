@@ -189,6 +189,16 @@ class StudentEncoder(Encoder):
         means = [self._means([[text] for text in block]) for block in blocks]
         return unit_rows(np.concatenate([np.zeros((0, self.dimension), dtype=np.float32), *means]))
 
+    def word_rows(self, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the weighted row of each word, float32 [n, d], and the weight of its heaviest token, float32 [n].
+
+        A vector of several words is the sum of their rows at length 1.
+        """
+        ids, lengths = self._tokens.read([[word] for word in words])
+        heaviest = np.zeros(len(words), dtype=np.float32)
+        np.maximum.at(heaviest, np.repeat(np.arange(len(words)), lengths), self.table.weights[ids])
+        return self.table.sums(ids, lengths)[0], heaviest
+
     def turn_shares(self, dialogue: Dialogue, *, towards: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return the contribution of each turn, float32 [turns]; below 0 for a turn that pulls the other way.
 
