@@ -144,7 +144,7 @@ class Points {
   // The shown points in view; null if there are more than `most`.
   inView(most) {
     const [left, top] = this.onMap(0, 0), [right, bottom] = this.onMap(this.width, this.height), found = [];
-    if (this.grid.count(left, bottom, right, top) > 8 * most + this.count / 100) return null;
+    if (this.grid.count(left, bottom, right, top) > 8 * most + this.count / 100 + 1000) return null;
     this.grid.each(left, bottom, right, top, (point) => {
       const [x, y] = this.onPage(point);
       if (this.shown[point] === SHOWN && x >= 0 && y >= 0 && x <= this.width && y <= this.height) found.push(point);
