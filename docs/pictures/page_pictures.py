@@ -63,6 +63,7 @@ def look(page: Page, address: str, dialogue: str, pictures: Path) -> None:
     page.until("!document.getElementById('reader').hidden")
     keep(page, pictures / "segments-reader.png", of="#reader")
     set_state(page, "{ ...START, topic: [1, 2] }")
+    page.click("#topics .chosen .dots")
     keep(page, pictures / "curation-explorer.png")
 
 

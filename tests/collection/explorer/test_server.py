@@ -39,13 +39,13 @@ def ask(collection) -> Callable[..., httpx.Response]:
     return lambda method, address, **options: asyncio.run(sent(method, address, **options))
 
 
-def test_the_page_leads_to_the_summary_on_one_sheet(make):
+def test_the_page_leads_to_the_one_page_report(make):
     collection = make([*call(0, 20), *call(1, 20)])
     page = Explorer(collection, Maps(CollectionMap(np.zeros((40, 2), dtype=np.float32), np.arange(40))))
-    assert 'href="sheet"' in bytes(page.page(None).body).decode()
-    sheet = bytes(page.sheet(None).body).decode()
-    assert "cards" in sheet
-    assert "<script" not in sheet
+    assert 'href="report"' in bytes(page.page(None).body).decode()
+    report = bytes(page.report(None).body).decode()
+    assert "cards" in report
+    assert "<script" not in report
 
 
 def test_what_is_made_later_is_told_and_shown(collection):

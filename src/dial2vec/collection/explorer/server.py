@@ -97,9 +97,9 @@ class Explorer:
         """Return the page."""
         return HTMLResponse(self._page)
 
-    def sheet(self, _: Request) -> Response:
-        """Return the summary of the collection on one sheet, as `dial2vec report` writes it."""
-        return HTMLResponse(render_summary(summarize(CollectionFolder(self.collection.folder))))
+    def report(self, _: Request) -> Response:
+        """Return the page that `dial2vec report` writes."""
+        return HTMLResponse(render_summary(summarize(self.collection)))
 
     def content(self, _: Request) -> Response:
         """Return the data of the map and the legend."""
@@ -183,7 +183,7 @@ def application(collection: CollectionFolder, maps: Maps, later: Sequence[Later]
 
     routes = [
         Route("/", explorer.page),
-        Route("/sheet", explorer.sheet),
+        Route("/report", explorer.report),
         Route("/content", explorer.content),
         Route("/state", explorer.state),
         Route("/dialogue/{row:int}", explorer.dialogue),

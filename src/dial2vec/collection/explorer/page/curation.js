@@ -31,7 +31,7 @@ class Curation {
     const others = this.#others(group.id, group.area), topic = group.id, name = `“${nameOf(group)}”`;
     const decide = (decision, doing) => this.#decide({ topic, ...decision }, doing, [buttons, form]);
     const measured = "stability is measured again, which takes some seconds …";
-    button("Rename …", buttons, () => this.#ask(form, "New name", this.#field(nameOf(group)), "Rename",
+    button("Rename …", buttons, () => this.#ask(form, "New name", element("input", "", null, { value: nameOf(group), required: true, maxLength: 200, autocomplete: "off" }), "Rename",
       (to) => decide({ action: "rename", to }, `Renaming ${name} …`)));
     if (others.length) button("Merge …", buttons, () => {
       const choice = this.#choice(others), named = element("select", "", null);
@@ -54,7 +54,7 @@ class Curation {
     if (note) this.#note(below, note);
     if (!writable) return;
     const form = element("div", "", below);
-    button(note ? "Edit note …" : "Add a note …", buttons, () => this.#ask(form, "Note", this.#text(note?.text ?? ""), "Keep",
+    button(note ? "Edit note …" : "Add a note …", buttons, () => this.#ask(form, "Note", element("textarea", "", null, { value: note?.text ?? "", rows: 3, maxLength: LONGEST_NOTE }), "Keep",
       (to) => this.#keep(dialogue, to, note?.text ?? "", boxes)));
     const own = groups?.[1].find(({ id }) => id === group?.topic.id), others = own ? this.#others(own.id, own.area) : [];
     if (others.length) button("Move …", buttons, () => this.#ask(form, "Topic that this dialogue joins", this.#choice(others), "Move",
@@ -165,14 +165,6 @@ class Curation {
   #dismiss(box) {
     box.replaceChildren();
     this.from?.focus();
-  }
-
-  #field(value) {
-    return element("input", "", null, { value, required: true, maxLength: 200, autocomplete: "off" });
-  }
-
-  #text(value) {
-    return element("textarea", "", null, { value, rows: 3, maxLength: LONGEST_NOTE });
   }
 
   #choice(groups) {

@@ -25,7 +25,11 @@ class Overview {
     Object.assign(this, { content, rows: [[], [], []], chosen: "" });
     this.box.replaceChildren();
     const { groups, news } = content;
-    if (!groups) return this.#offer(news);
+    if (!groups) {
+      element("p", "This collection has no topics yet. This command finds them; then open this page again:", this.box);
+      element("code", news.command, element("p", "", this.box));
+      return;
+    }
     element("h2", "Topics", this.box, { className: "unseen" });
     this.#head(groups);
     this.list = element("ul", "", this.box, { className: "areas" });
@@ -34,7 +38,6 @@ class Overview {
     this.rest = button("", this.box, () => { this.all = !this.all; this.update(this.view); }, { className: "rest" });
     const on = { choose: (level, at) => this.#choose(level, at), previews: (part, group) => this.#previews(part, group) };
     this.treemap = new Treemap(element("ul", "", this.box, { id: "treemap", ariaLabel: "Treemap" }), groups, on);
-    return undefined;
   }
 
   // view: {counts: number of conversations per group that meet all conditions but the topic, passes(name), state}
@@ -51,11 +54,6 @@ class Overview {
     this.#arrange(total < ids.length);
     for (const one of this.box.querySelectorAll(".first button")) one.setAttribute("aria-pressed", String(one.textContent === this.box.dataset.view));
     this.treemap.update(view.counts, total, colours, view.state.topic);
-  }
-
-  #offer(news) {
-    element("p", "This collection has no topics yet. This command finds them; then open this page again:", this.box);
-    element("code", news.command, element("p", "", this.box));
   }
 
   // What the columns are, and by which of them the rows are sorted; the last one is the trend or a number.
