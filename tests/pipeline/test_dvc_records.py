@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +118,20 @@ def test_a_cut_list_of_busy_files_is_started_again(project, caplog):
     mend(project)
     assert not busy.exists()
     assert "starts a new one" in caplog.text
+
+
+def test_a_list_of_a_stopped_run_alone_is_removed_without_a_word(project, caplog):
+    busy, ended = project / ".dvc" / "tmp" / "rwlock", subprocess.Popen(["true"])
+    ended.wait()
+    own = {"data/calls": {"write": {"pid": os.getpid(), "cmd": "dvc repro"}}}
+    stopped = {"data/chats": {"read": [{"pid": ended.pid, "cmd": "dvc repro"}]}}
+    busy.write_text(json.dumps(own | stopped))
+    mend(project)
+    assert busy.exists()
+    busy.write_text(json.dumps(stopped))
+    mend(project)
+    assert not busy.exists()
+    assert caplog.text == ""
 
 
 def test_a_gpu_machine_without_dvc_runs_a_stage(project, monkeypatch):

@@ -10,6 +10,7 @@ import contextlib
 import importlib.util
 import json
 import logging
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -53,6 +54,12 @@ def mend(root: Path) -> None:
     if busy.is_file() and _truncated(busy, _complete_json):
         log.warning("%s was truncated by a kill or a full disk; DVC starts a new one.", busy)
         busy.unlink(missing_ok=True)
+    elif busy.is_file() and (processes := {*re.findall(rb'"pid": (\d+)', busy.read_bytes())}):
+        from psutil import pid_exists  # DVC brings it
+
+        if not any(pid_exists(int(process)) for process in processes):
+            # DVC would warn of each file that a stopped run was busy with.
+            busy.unlink(missing_ok=True)
 
 
 def require_no_conflict(root: Path) -> None:
