@@ -254,8 +254,4 @@ def _show(query: str | Dialogue, ask: Callable[[str | Dialogue], Answer], *, n: 
             click.echo(json.dumps(hit_as_record(hit), ensure_ascii=False))
         return
     click.echo(hits_as_text(answer.hits, bold=sys.stdout.isatty()))
-    figures = [hit.cosine for hit in answer.hits]
-    what, others = ("whole dialogue", "turns") if answer.way == "themes" else ("nearest turn", "whole dialogues")
-    order = f"; a figure is the similarity of the {what}, and the order counts {others} and words too"
-    order = "" if figures == sorted(figures, reverse=True) else order
-    click.echo(f"{len(answer.hits)} of {n} dialogues by {answer.way} in {seconds:.2f} s{order}", err=True)
+    click.echo(f"{len(answer.hits)} of {n} dialogues by {answer.way} in {seconds:.2f} s", err=True)

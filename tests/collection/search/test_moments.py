@@ -214,6 +214,25 @@ def test_random_questions_are_measured_once_and_are_not_close(folder, encoder, m
     assert calibration.calibrate(opened.collection, encoder, opened.turns, opened.words) == measured
 
 
+def test_a_turn_is_close_if_it_is_closer_than_turns_of_dialogues_about_other_things(folder, monkeypatch):
+    monkeypatch.setattr(calibration, "SENTENCES", (1, 12))
+    collection, opened = CollectionFolder(folder), open_moments(CollectionFolder(folder))
+    found = calibration._across_topics(collection, opened.turns, np.random.default_rng(1))
+    vectors, owner = opened.turns.vectors(slice(None)), np.repeat(np.arange(30), np.diff(opened.turns.starts))
+    alike = collection.vectors @ collection.vectors.T
+    # Which turn of a dialogue is asked is drawn, so the median lies between those of the least and the most.
+    nearest = [
+        [
+            max(vectors[turn] @ vectors[other] for other in np.flatnonzero(alike[row][owner] <= np.median(alike[row])))
+            for turn in np.flatnonzero(owner == row)
+        ]
+        for row in range(30)
+    ]
+    assert np.median([min(own) for own in nearest]) - 1e-5 <= found <= np.median([max(own) for own in nearest]) + 1e-5
+    monkeypatch.setattr(calibration, "SENTENCES", (99, 99))
+    assert calibration._across_topics(collection, opened.turns, np.random.default_rng(1)) == -1
+
+
 def test_a_student_reads_questions_for_turns_although_it_has_the_name_of_its_start(tmp_path):
     tiny = tiny_student()
     student = StudentEncoder(tiny.table, tiny.tokenizer, name="all-MiniLM-L6-v2", teacher="tiny teacher")

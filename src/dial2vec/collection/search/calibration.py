@@ -20,6 +20,8 @@ from dial2vec.errors import ArtifactError
 
 # Random questions, their words, and the share of them that counts as far away.
 QUESTIONS, LENGTHS, SHARE = 200, (2, 12), 0.75
+# Words of turns that are asked, and dialogues from which it is taken how near the nearer half of all is.
+SENTENCES, SAMPLE = (4, 12), 2_000
 # Growth after which it is measured again, and rows compared at a time.
 GROWN, BLOCK = 1.2, 4_096
 
@@ -28,8 +30,9 @@ GROWN, BLOCK = 1.2, 4_096
 class Calibration:
     """The content of `calibration.json`: what a random question comes near to, at most.
 
-    :param turn: cosine with the nearest turn that 75 of 100 random questions do not exceed, in [-1, 1].
-    :param theme: the same with the nearest dialogue.
+    :param turn: cosine with the nearest turn that 75 of 100 random questions do not exceed, in [-1, 1], nor half of
+        the collection's own sentences with a turn of the dialogues that are about other things.
+    :param theme: cosine with the nearest dialogue that 75 of 100 random questions do not exceed.
     :param dialogues: number of dialogues when it was measured.
     """
 
@@ -55,8 +58,9 @@ def calibrate(
 ) -> Calibration | None:
     """Ask random questions, store how near they come, and return it; None if no turn has a word.
 
-    A random question is made of 2 to 12 words of the collection, each word as likely as any other. It is measured again
-    only if the collection has grown by a fifth.
+    A random question is made of 2 to 12 words of the collection, each word as likely as any other. Sentences come
+    nearer to each other than such words do, whatever they are about; so turns are asked, too, and compared with the
+    half of the dialogues that is less like their own. It is measured again only if the collection has grown by a fifth.
 
     :param encoder: encoder of the collection.
     :param seed: random seed of the questions.
@@ -74,11 +78,40 @@ def calibrate(
     of_themes = np.stack([unit_vector(vector) for vector in encoder.encode(dialogues)])
     nearest_turn = _largest(turns.record.turns, lambda rows: turns.cosines(of_turns, rows))
     nearest = _largest(len(collection), lambda rows: collection.vectors[rows] @ of_themes.T)
-    calibration = Calibration(
-        float(np.quantile(nearest_turn, SHARE)), float(np.quantile(nearest, SHARE)), len(collection)
-    )
+    turn = max(float(np.quantile(nearest_turn, SHARE)), _across_topics(collection, turns, rng))
+    calibration = Calibration(turn, float(np.quantile(nearest, SHARE)), len(collection))
     write_json(collection.folder / "turns" / "calibration.json", asdict(calibration))
     return calibration
+
+
+def _across_topics(collection: CollectionFolder, turns: TurnVectors, rng: np.random.Generator) -> float:
+    """Return the median cosine of turns of a few words with the nearest turn of the less similar half of dialogues.
+
+    :return: -1 if there are no such turns.
+    """
+    rows = np.sort(rng.permutation(len(collection))[:QUESTIONS])
+    asked = [
+        (row, turns.starts[row] + rng.choice(places))
+        for row, dialogue in zip(rows, collection.dialogues(rows.tolist()), strict=True)
+        if (places := [at for at, turn in enumerate(dialogue.turns) if _is_sentence(turn.text)])
+    ]
+    if not asked:
+        return -1.0
+    own, units = collection.vectors[[row for row, _ in asked]], turns.vectors(np.array([turn for _, turn in asked]))
+    some = rng.permutation(len(collection))[:SAMPLE]
+    limits = np.median(collection.vectors[np.sort(some)] @ own.T, axis=0)
+
+    def cosines(places: NDArray[np.int64]) -> NDArray[np.float32]:
+        of = np.searchsorted(turns.starts, places, side="right") - 1
+        known, back = np.unique(of, return_inverse=True)
+        other = (collection.vectors[known] @ own.T <= limits)[back]
+        return np.where(other, turns.cosines(units, places), np.float32(-1))
+
+    return float(np.median(_largest(turns.record.turns, cosines)))
+
+
+def _is_sentence(text: str) -> bool:
+    return SENTENCES[0] <= len(text.split()) <= SENTENCES[1]
 
 
 def _largest(n: int, cosines: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> NDArray[np.float32]:

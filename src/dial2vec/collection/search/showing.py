@@ -20,17 +20,20 @@ BOLD, PLAIN = "\033[1m", "\033[0m"
 
 
 def hits_as_text(hits: Sequence[Hit], *, bold: bool, width: int | None = None) -> str:
-    """Return the hits and their turns as text, as wide as the terminal.
+    """Return the hits and their turns as text, as wide as the terminal, with cosines if the hits are in their order.
 
     :param bold: True to print the turn with the highest contribution in bold; False to mark it by `>`.
     """
     width = width or min(shutil.get_terminal_size().columns, 120)
-    return "\n".join(line for place, hit in enumerate(hits, start=1) for line in _lines(place, hit, bold, width))
+    cosines = [hit.cosine for hit in hits]
+    told = cosines == sorted(cosines, reverse=True)
+    return "\n".join(line for place, hit in enumerate(hits, start=1) for line in _lines(place, hit, told, bold, width))
 
 
-def _lines(place: int, hit: Hit, bold: bool, width: int) -> list[str]:
+def _lines(place: int, hit: Hit, told: bool, bold: bool, width: int) -> list[str]:
     about = printable(", ".join([*hit.labels, *([hit.date] if hit.date else [])]))
-    lines = [f"{place:3d}. {hit.cosine:.3f}  {printable(hit.dialogue_id)}{f'  ({about})' if about else ''}"]
+    cosine = f"{hit.cosine:.3f}  " * told
+    lines = [f"{place:3d}. {cosine}{printable(hit.dialogue_id)}{f'  ({about})' if about else ''}"]
     best = max((turn.contribution for turn in hit.turns), default=0.0)
     for turn in sorted(hit.turns, key=lambda turn: turn.number):
         marked = turn.contribution == best
