@@ -14,6 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 
+from dial2vec.collection.explorer import content
 from dial2vec.collection.explorer.colouring import (
     COLOURS,
     GREY,
@@ -27,6 +28,7 @@ from dial2vec.collection.explorer.colouring import (
     _mixed,
     colourings,
 )
+from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.errors import ArtifactError
 from tests.conftest import make_dialogue
 
@@ -198,6 +200,17 @@ def test_topics_have_shades_of_their_areas_colour(grow, tmp_path):
     }  # fmt: skip
     assert _mixed("#ff8000", 0.5) == "#ffc080"
     assert _mixed("#ff8000", -0.5) == "#804000"
+
+
+def test_unclear_groups_are_grey(grow, tmp_path, monkeypatch):
+    collection = grow(tmp_path / "c", dialogues_of(range(20)))
+    write_clusters(tmp_path / "c", ["lost"] * 6 + ["pins"] * 5 + ["names"] * 9, ["cards"] * 11 + ["names"] * 9)
+    groups = [[{"name": "names", "unclear": True}, {"name": "cards", "unclear": False}], [], []]
+    found = {"groups": groups, "members": [np.full(20, -1, dtype=np.int16)] * 3, "similarity": None}
+    monkeypatch.setattr(content, "groups_content", lambda *_: found)
+    by_area, by_topic, *_ = content.content(collection, maps_of(collection), np.arange(20))["colourings"]
+    assert by_area["colours"] == [COLOURS[0], GREY]
+    assert by_topic["colours"] == [GREY, COLOURS[0], _mixed(COLOURS[0], SHADES[1])]
 
 
 def test_topics_that_are_their_own_areas_are_offered_once(grow, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import accumulate, islice
@@ -29,8 +29,7 @@ GREY = "#8b949e"
 
 def _mixed(colour: str, part: float) -> str:
     """Return a colour mixed with a part of white, or of black if it is below 0."""
-    values = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
-    return "#" + "".join(f"{round(value + abs(part) * (255 * (part > 0) - value)):02x}" for value in values)
+    return f"#{bytes(round(own + abs(part) * (255 * (part > 0) - own)) for own in bytes.fromhex(colour[1:])).hex()}"
 
 
 # Each colour in two shades; more groups cannot be told apart.
@@ -117,22 +116,20 @@ def _by_topic(collection: CollectionFolder, rows: NDArray[np.int64]) -> Iterator
         return
     areas, topics = (assignment[name].fill_null("").to_pylist() for name in ("area", "name"))
     by_area, by_topic = _by_category("area", areas), _by_category("topic", topics)
-    several = any(areas) and areas != topics
-    if several:
+    if any(areas) and areas != topics:
         yield replace(by_area, groups=())
+        of_area = {topic: by_area.colours[code] for topic, code in zip(topics, by_area.codes.tolist(), strict=True)}
+        by_topic = replace(by_topic, colours=tuple(_shades(map(of_area.get, by_topic.names, by_topic.colours))))
     if any(topics):
-        base = {topic: by_area.colours[code] for topic, code in zip(topics, by_area.codes.tolist(), strict=True)}
-        yield _shaded(by_topic, base) if several else by_topic
+        yield by_topic
 
 
-def _shaded(way: Colouring, base: Mapping[str, str]) -> Colouring:
-    """Return a colouring by topics in shades of these colours, those of their areas, the largest topic first."""
-    known, colours = Counter[str](), []
-    for name, own in zip(way.names, way.colours, strict=True):
-        colour = base.get(name, own)
-        colours.append(_mixed(colour, SHADES[known[colour] % len(SHADES)]))
+def _shades(colours: Iterable[str]) -> Iterator[str]:
+    """Yield a shade of each colour, another one each time that it occurs."""
+    known = Counter[str]()
+    for colour in colours:
+        yield _mixed(colour, SHADES[known[colour] % len(SHADES)])
         known[colour] += 1
-    return replace(way, colours=tuple(colours))
 
 
 def _by_metadata(collection: CollectionFolder, rows: NDArray[np.int64]) -> Iterator[Colouring]:

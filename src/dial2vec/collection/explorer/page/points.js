@@ -3,9 +3,8 @@
 // The map: its points, the view of them, and the point under a finger.
 
 const HIDDEN = 0, FAINT = 1, SHOWN = 2;
-const CLOSEST = 400, MARGIN = 0.06, SWITCH_MS = 700;
-// The map comes no closer when so few points are in view. A grid has at least so many cells on a side.
-const FEWEST = 30, FINEST = 256;
+// The map comes no closer when only FEWEST points are in view. A grid has at least FINEST cells on a side.
+const CLOSEST = 400, FEWEST = 30, FINEST = 256, MARGIN = 0.06, SWITCH_MS = 700;
 // The map rests when it has not moved for this long.
 const REST_MS = 150;
 
