@@ -22,10 +22,7 @@ class Conditions {
     const chips = [...this.#ofQuery(state.query), ...this.#ofGroups(state), ...this.#ofFilters(state.filters)];
     if (selected) chips.push([`${selected.length.toLocaleString("en")} selected on the map`, () => this.on.select(null)]);
     this.box.replaceChildren(...chips.map(([text, undo]) => this.#chip(text, undo)));
-    if (chips.length > 1) {
-      const clear = element("button", "Clear all", this.box, { type: "button", className: "clear" });
-      clear.addEventListener("click", () => this.on.clear());
-    }
+    if (chips.length > 1) button("Clear all", this.box, () => this.on.clear(), { className: "clear" });
     this.box.hidden = !chips.length;
   }
 
@@ -60,11 +57,9 @@ class Conditions {
   }
 
   #chip(text, undo) {
-    const chip = element("button", "", null, { type: "button", className: "chip" });
+    const chip = button("", null, undo, { className: "chip", ariaLabel: `Remove the condition ${text}` });
     element("span", text, chip);
     element("span", "×", chip, { ariaHidden: "true" });
-    chip.setAttribute("aria-label", `Remove the condition ${text}`);
-    chip.addEventListener("click", undo);
     return chip;
   }
 }

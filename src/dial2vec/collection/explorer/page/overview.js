@@ -3,7 +3,7 @@
 // The table of topics: areas with their topics, as rows or as a treemap; the chosen group unfolds.
 
 // Topics of the largest areas that are listed at first, so that all areas fit on one screen.
-const FIRST_TOPICS = 10;
+const FIRST_TOPICS = 8;
 // Points of a trend: weeks with few conversations would only jitter.
 const TREND_POINTS = 18, [TREND_WIDTH, TREND_HEIGHT] = [56, 18];
 const SVG = "http://www.w3.org/2000/svg";
@@ -256,14 +256,10 @@ class GroupRow {
   }
 }
 
+// In percentage points: "+10 pts".
+const pointsOf = ({ before, after }) => `${after < before ? "−" : "+"}${percent(Math.abs(after - before)).slice(0, -1)} pts`;
 // What a language model says about a topic, or what somebody has said in it.
 const saidOf = ({ summary, quote }, own = summary) => own || (quote ? `“${quote.text}”` : "");
-
-// "+10 pts": by how many percentage points a share has changed.
-function pointsOf({ before, after }) {
-  const points = Math.abs(100 * (after - before));
-  return `${after < before ? "−" : "+"}${points.toFixed(points < 0.95 ? 1 : 0)} pts`;
-}
 
 // The share of a group over time as a small line; the last periods, which are compared with those before, are shaded.
 function trendOf(counts, { totals, first_late: late }) {
