@@ -15,7 +15,6 @@ const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0095 
 class Overview {
   // content: groups and news; on: {set(change), preview(group), offer(box, group)}
   constructor(box, content, on) {
-    // opened: areas that somebody has opened or closed, by their ids
     Object.assign(this, { box, on, sort: "share", rising: false, column: "", opened: new Map() });
     this.take(content);
   }
@@ -63,21 +62,17 @@ class Overview {
     element("span", `${several ? `${counted(several, "area")}, ` : ""}${counted(topics.length, "topic")}`, first);
     const ways = element("div", "", first, { role: "group", ariaLabel: "View" });
     for (const name of ["List", "Treemap"]) button(name, ways, () => { this.box.dataset.view = name; this.update(this.view); });
-    this.sorts = ["share", "change", "number"].map((key) => button("", head, () => this.#sort(key, key === this.sort && !this.rising), { className: key }));
+    const sort = (key, rising) => { Object.assign(this, { sort: key, rising }); this.update(this.view); };
+    this.sorts = ["share", "change", "number"].map((key) => button("", head, () => sort(key, key === this.sort && !this.rising), { className: key }));
     const columns = new Set(topics.flatMap(({ numbers }) => Object.keys(numbers ?? {}))), names = ["", ...columns];
-    // Periods are named by their first day, month or year.
-    const [from = "", next] = this.content.news.periods, days = (Date.parse(next) - Date.parse(from)) / DAY_MS;
-    const trend = { 4: "Yearly", 7: "Monthly" }[from.length] ?? { 1: "Daily", 7: "Weekly" }[days] ?? "Over time";
+    // Periods are named by their first day, month or year; a point of a line may stand for several.
+    const { periods: { length, 0: from = "", 1: next } } = this.content.news, days = (Date.parse(next) - Date.parse(from)) / DAY_MS;
+    const trend = (length <= TREND_POINTS && ({ 4: "Yearly", 7: "Monthly" }[from.length] ?? { 1: "Daily", 7: "Weekly" }[days])) || "Over time";
     this.choice = element("select", "", head, { ariaLabel: "Last column" });
     for (const value of names) element("option", value || trend, this.choice, { value });
     this.choice.value = this.column = names.includes(this.column) ? this.column : "";
-    this.choice.addEventListener("change", () => { this.column = this.choice.value; this.#sort(this.column ? "number" : "share", false); });
+    this.choice.addEventListener("change", () => { this.column = this.choice.value; sort(this.column ? "number" : "share", false); });
     this.box.dataset.view ??= "List";
-  }
-
-  #sort(sort, rising) {
-    Object.assign(this, { sort, rising });
-    this.update(this.view);
   }
 
   // An area of one topic is that topic.
@@ -92,10 +87,8 @@ class Overview {
   #topic(at, list, className) {
     const row = this.#row(TOPIC, at, list, className), tools = element("div", "", row.item, { className: "decide" });
     // What can be decided about a topic is behind one button of its row.
-    if (this.content.writable) button("⋯", row.line, () => {
-      if (tools.childElementCount) tools.replaceChildren();
-      else this.on.offer(tools, [TOPIC, at]);
-    }, { className: "dots", ariaLabel: `Correct ${nameOf(row.group)}` });
+    if (this.content.writable) button("⋯", row.line, () => (tools.childElementCount ? tools.replaceChildren() : this.on.offer(tools, [TOPIC, at])),
+      { className: "dots", ariaLabel: `Correct ${nameOf(row.group)}` });
     return row;
   }
 
