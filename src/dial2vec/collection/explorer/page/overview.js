@@ -218,7 +218,7 @@ class GroupRow {
     this.head = element("div", "", this.item, { className: "row" });
     this.line = element(level === AREA ? "h3" : "div", "", this.head, { className: "line" });
     this.button = element("button", "", this.line, { type: "button" });
-    element("span", nameOf(group), this.button);
+    element("span", nameOf(group), this.button, { title: nameOf(group) });
     this.otherwise = element("span", "", this.button, { className: "unseen" });
     if (change?.kind === "new") element("span", "new", this.line, { className: "badge" });
     if (top) element("p", saidOf(group.topics ? content.groups[TOPIC][group.topics[0]] : group, group.summary), this.head, { className: "sentence" });
