@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dial2vec.cli.group import Renamed, examples
-from dial2vec.cli.options import KINDS, OUTPUT, UNTRAINED, WHERE, model_option, or_small
+from dial2vec.cli.group import Renamed, examples, new_path
+from dial2vec.cli.options import KINDS, UNTRAINED, WHERE, model_option, or_small
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ PORT = click.option(
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @PORT
-@click.option("--static", metavar="FILE", type=OUTPUT, help="Write the page to this file instead.")
+@click.option("--static", metavar="FILE", type=new_path, help="Write the page to this file instead.")
 @click.option(
     "--base", "--start", cls=Renamed, metavar="NAME", callback=or_small, help="Encoder to compare with, or small."
 )
@@ -95,8 +95,8 @@ def show(
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("dialogue_id", metavar="[ID]", required=False)
 @model_option(f"{KINDS} Default: the collection's own, for an export {UNTRAINED}.")
-@click.option("--output", type=OUTPUT, help="The .html file to write; default: ID.html.")
-@click.option("--png", type=OUTPUT, help="The .png file of the matrix, if wanted.")
+@click.option("--output", metavar="PATH", type=new_path, help="The .html file to write; default: ID.html.")
+@click.option("--png", metavar="PATH", type=new_path, help="The .png file of the matrix, if wanted.")
 @click.option("--id", "named", help="The same as ID.")
 def explain(
     source: Path, dialogue_id: str | None, model: str | None, output: Path | None, png: Path | None, named: str | None
@@ -116,7 +116,7 @@ def explain(
 
 @click.command(epilog=examples("dial2vec report calls --pdf", "dial2vec report calls --before 2026-05-01"))
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--output", metavar="FILE", type=OUTPUT, help="The .html file to write; default: NAME.html.")
+@click.option("--output", metavar="FILE", type=new_path, help="The .html file to write; default: NAME.html.")
 @click.option("--pdf", is_flag=True, help="Also write a .pdf file; needs an installed Chromium, Chrome or Edge.")
 @click.option("--paper", default="A4", show_default=True, type=click.Choice(["A4", "Letter"]), help="Size of the PDF.")
 @click.option("--before", metavar="DATE", help="Start of the second of two periods to compare; default: a late one.")

@@ -1,10 +1,11 @@
-"""Shared by all commands: sections of the help, examples, completion of names, errors in one sentence."""
+"""Shared by all commands: sections of the help, examples, completion of names, outputs, errors in one sentence."""
 
 from __future__ import annotations
 
 import errno
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,6 +28,13 @@ START_HERE = """Start here:
 def examples(*lines: str) -> str:
     """Return the examples at the end of a command's help."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def new_path(text: str) -> Path:
+    """Return the path of an output. It may lie in a new folder, but a second missing one is mostly a typing error."""
+    if not (folder := Path(text).absolute().parent.parent).is_dir():
+        raise Dial2vecError(f"{text} cannot be written: there is no folder {folder}; expected one. Name another path.")
+    return Path(text)
 
 
 class Renamed(click.Option):

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from conversations.options import FORMATS
-from dial2vec.cli.group import examples
-from dial2vec.cli.options import OUTPUT
+from dial2vec.cli.group import examples, new_path
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
@@ -37,7 +36,7 @@ def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--name", help="Corpus of the project to import into: data/NAME.")
-@click.option("--output", metavar="FILE", type=OUTPUT, help="File to import into, in any folder.")
+@click.option("--output", metavar="FILE", type=new_path, help="File to import into, in any folder.")
 @click.option("--recipe", metavar="NAME|FILE", help="Recipe to read by; 'none' guesses; default: the one that fits.")
 @click.option(
     "--known", is_flag=True, is_eager=True, expose_value=False, callback=_list_known, help="List the supported exports."
@@ -81,7 +80,7 @@ def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     "--phone-country", "countries", metavar="CC", multiple=True, help="Mask national numbers of CC; default: US, GB."
 )
 @click.option("--explain", is_flag=True, help="Show which field became what, for the first records.")
-@click.option("--save-recipe", metavar="FILE", type=OUTPUT, help="Write what was understood as a recipe.")
+@click.option("--save-recipe", metavar="FILE", type=new_path, help="Write what was understood as a recipe.")
 @click.option("--dry-run", is_flag=True, help="Show what would be imported and write nothing.")
 @click.option("--replace", is_flag=True, help="Replace an existing file even if this export did not write it.")
 @click.option("--new-reading", is_flag=True, help="Allow another reading than that of the corpus's earlier files.")

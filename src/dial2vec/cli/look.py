@@ -10,9 +10,9 @@ import click
 
 from dial2vec.cli.clusters import say_changes
 from dial2vec.cli.explorer import PORT, show
-from dial2vec.cli.group import examples
+from dial2vec.cli.group import examples, new_path
 from dial2vec.cli.importing import import_, masks_of, options_of
-from dial2vec.cli.options import NO_ADAPT, OUTPUT, model_option
+from dial2vec.cli.options import NO_ADAPT, model_option
 from dial2vec.encoder.names import GENERAL, untrained
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
@@ -34,8 +34,8 @@ OWN = {"sources", "name", "output", "sample", "dry_run", "replace", "known", "ex
     help="Look at N conversations of SOURCE, drawn at random. Without N and SOURCE, look at 1,000 made-up ones, "
     "written to sample.jsonl.",
 )
-@click.option("--output", metavar="FOLDER", type=OUTPUT, help="Folder of vectors and map; default: NAME.look.")
-@click.option("--static", metavar="FILE", type=OUTPUT, help="Write the map to this file instead.")
+@click.option("--output", metavar="FOLDER", type=new_path, help="Folder of vectors and map; default: NAME.look.")
+@click.option("--static", metavar="FILE", type=new_path, help="Write the map to this file instead.")
 @model_option(
     "Encoder, as of the other commands; default: general, whose page one by all-MiniLM-L6-v2 replaces later, if torch "
     "is installed."

@@ -32,22 +32,6 @@ NO_ADAPT = click.option(
 )
 
 
-class OutputPath(click.Path):
-    """A file or folder to write. It may lie in a new folder, but a second missing one is mostly a typing error."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or refuse it."""
-        path: Any = super().convert(value, param, ctx)
-        if not (folder := path.absolute().parent.parent).is_dir():
-            raise Dial2vecError(
-                f"{path} cannot be written: there is no folder {folder}; expected one. Make it, or choose another path."
-            )
-        return path
-
-
-OUTPUT = OutputPath(path_type=Path)
-
-
 def model_option(help: str = KINDS, **options: Any) -> Callable[[Any], Any]:
     """Return the option --model of a command. Other arguments: `click.option`."""
     return click.option("--model", help=help, callback=or_small, **options)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from conversations.files import read_json
-from dial2vec.cli.group import examples
-from dial2vec.cli.options import OUTPUT, UNTRAINED, model_option, transcripts_of, worker_options
+from dial2vec.cli.group import examples, new_path
+from dial2vec.cli.options import UNTRAINED, model_option, transcripts_of, worker_options
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 
@@ -100,7 +100,8 @@ def results(as_json: bool) -> None:
 @click.option(
     "--output",
     required=True,
-    type=OUTPUT,
+    metavar="PATH",
+    type=new_path,
     help="File that ends in .parquet, or folder for several.",
 )
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
@@ -173,7 +174,7 @@ def drift(source: Path, corpus: str | None, model: str | None, as_json: bool) ->
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the page; default: 5000 (mlflow), 4200 (prefect).")
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
-    from dial2vec.operation.pages import FIRST, NOTES, page_command
+    from dial2vec.operation.pages import FIRST, LOGIN, MODELS, page_command
 
     root = find_root()
     command, environment = page_command(which, root, port or PAGES[which])
@@ -181,7 +182,7 @@ def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
         f"Open http://127.0.0.1:{port or PAGES[which]}{FIRST[which]} in a browser (ready in about 20 seconds); Ctrl-C "
         "ends it."
     )
-    click.echo(NOTES[which])
+    click.echo(LOGIN if which == "prefect" else MODELS)
     os.chdir(root)
     os.execvpe(sys.executable, [sys.executable, *command], os.environ | environment)
 

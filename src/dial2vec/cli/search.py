@@ -13,16 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dial2vec.cli.group import examples
-from dial2vec.cli.options import (
-    NO_ADAPT,
-    OUTPUT,
-    UNTRAINED,
-    filter_options,
-    model_option,
-    transcripts_of,
-    worker_options,
-)
+from dial2vec.cli.group import examples, new_path
+from dial2vec.cli.options import NO_ADAPT, UNTRAINED, filter_options, model_option, transcripts_of, worker_options
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -38,7 +30,7 @@ DIALOGUE_FILES, LONGEST_PATH = (".json", ".jsonl", ".gz"), 200
 
 @click.command(epilog=examples("dial2vec index data/calls --model models:/dial2vec-calls@champion --output calls"))
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("--output", required=True, type=OUTPUT, help="Folder of the collection.")
+@click.option("--output", required=True, metavar="PATH", type=new_path, help="Folder of the collection.")
 @model_option("Encoder, such as small; default: the collection's own, for a new collection all-MiniLM-L6-v2.")
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
 @click.option("--approximate", is_flag=True, help="Make an approximate index below 100,000 dialogues too.")
@@ -84,7 +76,7 @@ def index(
 
 @click.command(epilog=examples("dial2vec adapt calls --output calls-encoder"))
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--output", required=True, type=OUTPUT, help="Folder of the encoder.")
+@click.option("--output", required=True, metavar="PATH", type=new_path, help="Folder of the encoder.")
 def adapt(folder: Path, output: Path) -> None:
     """Save an encoder with the map of a collection.
 

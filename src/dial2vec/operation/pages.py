@@ -17,13 +17,9 @@ from dial2vec.errors import BusyError, Dial2vecError, require_module
 
 PREFECT_SERVER, PREFECT_PASSWORD = "PREFECT_API_URL", "PREFECT_API_AUTH_STRING"
 LOGIN = "Prefect's page asks once per browser for a password: the line in .prefect/secret."
-# Where a page opens best: MLflow's own first page is about language models, and hides what is trained here.
+# MLflow's own first page is about language models, and hides what is trained here.
 FIRST = {"mlflow": "/#/experiments", "prefect": ""}
-NOTES = {
-    "mlflow": "The models are at #/models. MLflow's notice that it collects data on its use does not hold here: that "
-    "is switched off.",
-    "prefect": LOGIN,
-}
+MODELS = "The models are at #/models. MLflow collects no data on its use here, whatever a notice on its page says."
 # Second line of the schedule's lock if `dial2vec schedule` started the server.
 OWN = "own"
 

@@ -18,7 +18,6 @@ BRACKETS = (
     "In brackets: 95 % intervals over the dialogues (bootstrap). They show how far a figure would move with other "
     "dialogues of the same kind, not with other seeds. The gate reads dev only."
 )
-GAINS = "In brackets: the interval of the gain, by bootstrap over the dialogues of dev."
 INTENDED = (
     "To group, search and compare whole dialogues like those it was trained on, by the cosine of their vectors. Not "
     "for dialogues of another kind or language without measuring first, and not for decisions about single people."
@@ -42,7 +41,7 @@ def model_card(record: TrainingRecord) -> str:
         *([f"There are none: {NO_LABELS}.\n"] if none else figures),
         f"Choice: {record.choice}",
         "",
-        *([f"{BRACKETS}\n"] if _brackets(figures) else []),
+        *([f"{BRACKETS}\n"] if "[" in "".join(figures) else []),
         f"## Intended use\n\n{INTENDED}",
         "",
         "## Limits\n",
@@ -123,11 +122,9 @@ def verdict_text(contenders: Sequence[Contender], verdict: Verdict) -> str:
             gain = verdict.gains.get(who, {}).get(metric)
             row += f" {_or_nothing(rival.scores, metric)} | {gain or 'not compared'} |"
         lines.append(row)
-    return "\n".join([*lines, *(["", GAINS] if _brackets(lines) else [])])
-
-
-def _brackets(lines: Sequence[str]) -> bool:
-    return "[" in "".join(lines)
+    if "[" in "".join(lines):
+        lines += ["", "In brackets: the interval of the gain, by bootstrap over the dialogues of dev."]
+    return "\n".join(lines)
 
 
 def with_verdict(description: str, text: str) -> str:
@@ -136,7 +133,6 @@ def with_verdict(description: str, text: str) -> str:
 
 
 def _figures(record: TrainingRecord, split: str) -> str:
-    """Return the table of a split, or the reason that there is none."""
     scores = {"dev": record.dev_scores, "test": record.scores}[split]
     start, own = scores.get("start"), scores.get(record.kind)
     if start is None or own is None:

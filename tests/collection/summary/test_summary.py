@@ -133,7 +133,7 @@ def test_topics_are_counted_with_their_dialogues(calls):
 
 
 def topic(name: str, *rows: int) -> TypicalTopic:
-    return TypicalTopic(name, CARD, rows)
+    return name, CARD, rows
 
 
 def rewrite(calls: CollectionFolder, turns: list[list[str]]) -> None:

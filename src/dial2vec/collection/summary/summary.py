@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from dial2vec.collection.summary.rows import MOST_AREAS, TableRow, shown_name, t
 from dial2vec.data.terms import Term
 from dial2vec.errors import CorpusError
 
+# Name, terms and rows of typical dialogues of a topic.
+TypicalTopic = tuple[str, Sequence[Term], Sequence[int]]
 # Areas in the sentence.
 NAMED = 3
 # Hennig 2007: above 0.75 a cluster is stable, below 0.5 it is dissolved.
@@ -219,7 +222,7 @@ def _typical(
     clusters: Clusters,
 ) -> tuple[AreaExcerpts, ...]:
     terms = {cluster.id: cluster.terms for cluster in clusters.clusters}
-    typical = [TypicalTopic(shown_name(topic), terms[topic["id"]], rows[topic["typical"]].tolist()) for topic in topics]
+    typical = [(shown_name(topic), terms[topic["id"]], rows[topic["typical"]].tolist()) for topic in topics]
     return tuple(
         AreaExcerpts(
             shown_name(area),
@@ -246,20 +249,6 @@ class TypicalExcerpt:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TypicalTopic:
-    """A topic with its typical dialogues.
-
-    :param name: name of the topic.
-    :param terms: terms of the topic, the most characteristic first.
-    :param rows: rows of typical dialogues, the most typical first.
-    """
-
-    name: str
-    terms: Sequence[Term]
-    rows: Sequence[int]
-
-
 def excerpts_of(collection: CollectionFolder, topics: Sequence[TypicalTopic]) -> tuple[TypicalExcerpt, ...]:
     """Return at most three excerpts from the topics of an area: of each topic the most typical dialogue, then the next.
 
@@ -268,25 +257,19 @@ def excerpts_of(collection: CollectionFolder, topics: Sequence[TypicalTopic]) ->
     :param topics: topics of the area, the largest first.
     """
     found = dict[str, TypicalExcerpt]()
-    for place in range(max((len(topic.rows) for topic in topics), default=0)):
-        for topic in topics:
-            for row in topic.rows[place:][:1]:
-                excerpt = _excerpt(collection, topic, row)
+    for rows in zip_longest(*(rows for _, _, rows in topics)):
+        for (name, terms, _), row in zip(topics, rows, strict=True):
+            if row is not None:
+                excerpt = _excerpt(collection, name, terms, row)
                 found.setdefault(excerpt.text.casefold(), excerpt)
-        if sum(not _is_short(text) for text in found) >= EXCERPTS:
-            break
-    return tuple(found[text] for text in sorted(found, key=_is_short)[:EXCERPTS])
+    return tuple(sorted(found.values(), key=lambda one: len(one.text.split()) < FEW_WORDS)[:EXCERPTS])
 
 
-def _is_short(text: str) -> bool:
-    return len(text.split()) < FEW_WORDS
-
-
-def _excerpt(collection: CollectionFolder, topic: TypicalTopic, row: int) -> TypicalExcerpt:
+def _excerpt(collection: CollectionFolder, name: str, terms: Sequence[Term], row: int) -> TypicalExcerpt:
     [dialogue] = collection.dialogues([row])
-    [place] = speaking_turns(dialogue, topic.terms, n=1)
+    [place] = speaking_turns(dialogue, terms, n=1)
     speaker = printable(dialogue.turns[place].speaker, SPEAKER) if dialogue.n_speakers > 1 else ""
-    return TypicalExcerpt(dialogue.dialogue_id, topic.name, speaker, _cut(dialogue.turns[place].text))
+    return TypicalExcerpt(dialogue.dialogue_id, name, speaker, _cut(dialogue.turns[place].text))
 
 
 def _cut(text: str) -> str:

@@ -53,6 +53,7 @@ def render_summary(summary: Summary, *, paper: str | None = None) -> str:
     :param paper: size of the sheet, "A4" or "Letter"; None leaves it to who prints.
     """
     trends = [trend_line(row.trend) for row in summary.rows]
+    lines = sum(1 + (len(row.name + row.stands_out) > LINE) for row in summary.rows)
     page: str = (
         templates("dial2vec.collection.summary")
         .get_template("page.html")
@@ -65,7 +66,7 @@ def render_summary(summary: Summary, *, paper: str | None = None) -> str:
             found=any(row.stands_out for row in summary.rows),
             scale=max(row.share for row in summary.rows),
             zoom=zoom(summary),
-            wraps=lines(summary) <= WRAPPED,
+            wraps=lines <= WRAPPED / zoom(summary) ** 2,
             columns=columns(len(summary.typical)),
             unsure=UNSURE,
         )
@@ -89,13 +90,8 @@ def columns(areas: int) -> int:
 
 def zoom(summary: Summary) -> float:
     """Return how much larger a short sheet is printed; a long one fills the paper as it is."""
-    high = lines(summary) + 12 * (1 + (len(summary.typical) > columns(len(summary.typical))))
-    return ROOMY if high <= SHORT else 1.0
-
-
-def lines(summary: Summary) -> int:
-    """Return the number of lines of the table on paper if its long rows wrap."""
-    return sum(1 + (len(row.name) + len(row.stands_out) > LINE) for row in summary.rows)
+    lines = len(summary.rows) + 12 * (1 + (len(summary.typical) > columns(len(summary.typical))))
+    return ROOMY if lines <= SHORT else 1.0
 
 
 def trend_line(shares: Sequence[float]) -> str:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from dial2vec.evaluation.geometry import cells_of, middle_of
 
+Whole = NDArray[np.int64]
+
 # Height of a line in units of the map, of which a side has 1,000; with 480 pixels a side, letters have 16 pixels.
 LINE, GAP = 40, 4
 LONGEST = 24
@@ -35,7 +37,7 @@ class MapName:
     :param y: the same, downwards.
     :param width: upper bound of its width at zoom 1.
     :param zoom: zoom from which it is shown.
-    :param point: point of its label to which a line leads; None if it is near.
+    :param point: x and y of a point of its label to which a line leads; None if it is near.
     """
 
     text: str
@@ -44,7 +46,7 @@ class MapName:
     y: int
     width: int
     zoom: int
-    point: tuple[int, int] | None
+    point: tuple[int, ...] | None
 
     def covers(self, other: MapName, zoom: int) -> bool:
         """Return whether the two names would overlap, or come closer than a gap, at this zoom."""
@@ -52,9 +54,7 @@ class MapName:
         return across and abs(self.y - other.y) * zoom < LINE + GAP
 
 
-def names_of_labels(
-    points: NDArray[np.int64], codes: NDArray[np.int64], names: Sequence[str], side: int
-) -> list[MapName]:
+def names_of_labels(points: Whole, codes: Whole, names: Sequence[str], side: int) -> list[MapName]:
     """Return the names that have a free place at some zoom, near the densest place of their label.
 
     :param points: places of the dialogues, from 0 to `side`, int64 [n, 2].
@@ -71,23 +71,20 @@ def names_of_labels(
     for zoom in ZOOMS:
         left = []
         for item in waiting:
-            found = None if zoom == 1 and len(placed) >= MOST_AT_FIRST else _place(*item, zoom, points, placed, side)
-            left += [] if found else [item]
-            placed += [found] if found else []
+            full = zoom == 1 and len(placed) >= MOST_AT_FIRST
+            if not full and (found := _place(item, zoom, points, placed, side)):
+                placed.append(found)
+            else:
+                left.append(item)
         waiting = left
     return placed
 
 
 def _place(
-    text: str,
-    label: int,
-    point: NDArray[np.int64],
-    zoom: int,
-    points: NDArray[np.int64],
-    placed: Sequence[MapName],
-    side: int,
+    item: tuple[str, int, Whole], zoom: int, points: Whole, placed: Sequence[MapName], side: int
 ) -> MapName | None:
     """Return a name where it covers few points and is near its own, or None if there is no such place at this zoom."""
+    text, label, point = item
     width = text_width(text)
     half = np.array([width / 2 + GAP, LINE / 2]) / zoom
     angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
@@ -99,8 +96,7 @@ def _place(
         if covered[place] > MOST_COVERED and zoom < ZOOMS[-1]:
             continue
         x, y = centres[place].astype(int).tolist()
-        line = (int(point[0]), int(point[1])) if away[place] > FAR else None
-        name = MapName(text, label, x, y, width, zoom, line)
+        name = MapName(text, label, x, y, width, zoom, tuple(point.tolist()) if away[place] > FAR else None)
         if not any(name.covers(other, zoom) for other in placed):
             return name
     return None
