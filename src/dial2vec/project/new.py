@@ -1,8 +1,8 @@
 """A project in a folder of one's own, made from the files of dial2vec's repository, which is such a project too.
 
-Two things differ. The stages run `python`, which is the one that runs `dial2vec`, because `dial2vec.project.dvc` puts
-it first in PATH; an absolute path would change dvc.lock on every machine. And a stage depends on `.code/<stage>`, a
-hash of its files in the installed package, instead of on files of the source.
+Three things differ. The stages run `python`, which is the one that runs `dial2vec`, because `dial2vec.project.dvc` puts
+it first in PATH; an absolute path would change dvc.lock on every machine. A stage depends on `.code/<stage>`, a hash of
+its files in the installed package, instead of on files of the source. The figures of public corpora are left out.
 """
 
 from __future__ import annotations

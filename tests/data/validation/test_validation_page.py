@@ -31,7 +31,7 @@ def good(n=20):
 
 def test_page_says_what_was_found_and_needs_no_network():
     html = page(good())
-    assert "20 dialogues with 40 turns can be used; 0 records are in quarantine. The run may go on." in html
+    assert "20 conversations with 40 turns can be used; 0 records are in quarantine. The run may go on." in html
     assert not re.search(r"(src|href)=|https?:|@import|url\(", html)
     assert "4 to 7" in html
     assert "greet" in html
@@ -48,7 +48,7 @@ def test_page_says_why_records_are_in_quarantine_and_escapes_them():
 
 def test_page_says_what_stops_the_run():
     html = page(good(3), quarantine=[Quarantined(Origin("f", 1), "", "every turn is blank")])
-    assert re.search(r'headline">\d+ expectations? do(es)? not hold, so the run stops here. 3 dialogues', html)
+    assert re.search(r'headline">\d+ expectations? do(es)? not hold, so the run stops here. 3 conversations', html)
     assert "1 record is in quarantine" in html
     # What stops the run comes first, then the quarantine, and what holds is folded.
     order = [html.index(text) for text in ("stops the run", "Every turn is blank", "expectations hold</summary>")]

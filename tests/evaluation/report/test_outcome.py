@@ -63,7 +63,7 @@ def test_figures_that_look_equal_get_another_digit():
 
 def test_the_nearest_alone_is_counted_in_a_hundred():
     said = sentence((0, 1), (1, 1), (50.0, 10.0, 90.0), depth=1)
-    assert said.startswith("The trained encoder finds 100.0 of 100 nearest dialogues with the same label where its")
+    assert said.startswith("The trained encoder finds 100.0 of 100 nearest conversations with the same label where its")
     assert "(+50.0; 95 % interval +10.0 to +90.0)" in said
 
 
@@ -104,6 +104,6 @@ def test_without_labels_the_criteria_of_the_choice_speak(ahead, said):
 def test_without_labels_and_criteria_only_the_change_is_told(chosen):
     assert unlabelled_outcome(chosen, np.array([3, 6]), kept=False) == (
         "This page shows what the training changed, but without labels it cannot say whether that is better: on "
-        "average 4.5 of a dialogue's nearest are the same as before."
+        "average 4.5 of a conversation's nearest are as before."
     )
     assert unlabelled_outcome(chosen, np.zeros(0), kept=False).endswith("whether that is better.")

@@ -140,7 +140,7 @@ def test_names_of_labels_stand_on_both_maps(report):
 
 def test_examples_show_the_nearest_by_both_encoders_with_sides_apart(report):
     page = render_report(report)
-    assert re.search(r"For \d+ of\s+20\s+dialogues more than before, for \d+ fewer, for \d+ as many", page)
+    assert re.search(r"For \d+ of\s+20\s+conversations more than before, for \d+ fewer, for \d+ as many", page)
     card = re.search(r"<article.*?</article>", page, re.DOTALL)[0]
     assert card.count('<p class="encoder">') == 2
     assert '<p class="one"><b>user</b> question' in card

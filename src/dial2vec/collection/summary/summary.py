@@ -256,13 +256,13 @@ def excerpts_of(collection: CollectionFolder, topics: Sequence[TypicalTopic]) ->
 
     :param topics: topics of the area, the largest first.
     """
-    found = dict[str, TypicalExcerpt]()
+    excerpts = dict[str, TypicalExcerpt]()
     for rows in zip_longest(*(rows for _, _, rows in topics)):
         for (name, terms, _), row in zip(topics, rows, strict=True):
             if row is not None:
                 excerpt = _excerpt(collection, name, terms, row)
-                found.setdefault(excerpt.text.casefold(), excerpt)
-    return tuple(sorted(found.values(), key=lambda one: len(one.text.split()) < FEW_WORDS)[:EXCERPTS])
+                excerpts.setdefault(excerpt.text.casefold(), excerpt)
+    return tuple(sorted(excerpts.values(), key=lambda excerpt: len(excerpt.text.split()) < FEW_WORDS)[:EXCERPTS])
 
 
 def _excerpt(collection: CollectionFolder, name: str, terms: Sequence[Term], row: int) -> TypicalExcerpt:

@@ -63,10 +63,12 @@ def render_validation(
     lengths = _bars(_doublings(profile.lengths), _doublings(earlier.lengths) if earlier else {}, limit=None)
     languages = _bars(profile.languages, earlier.languages if earlier else {}, limit=N_LANGUAGES)
     labels = _bars(profile.labels, earlier.labels if earlier else {}, limit=N_LABELS)
-    deciles = f"Half of the dialogues have {profile.words[5]:,} words or more, one in ten {profile.words[9]:,} or more."
+    deciles = (
+        f"Half of the conversations have {profile.words[5]:,} words or more, one in ten {profile.words[9]:,} or more."
+    )
     charts = [
         ("Length", "Words", lengths, deciles),
-        ("Language", "Language", languages, "From a sample of up to 1,000 dialogues with 5 words or more."),
+        ("Language", "Language", languages, "From a sample of up to 1,000 conversations with 5 words or more."),
         ("Labels", "Label", labels, f"{profile.n_labels:,} in total."),
     ]
     page: str = (
@@ -123,7 +125,7 @@ def _headline(profile: Profile, results: Sequence[ValidationResult], quarantine:
     stopping = sum(result.stops for result in results)
     missed = f"{stopping} expectation{'s do' if stopping > 1 else ' does'} not hold, so the run stops here."
     used = (
-        f"{profile.dialogues:,} dialogues with {profile.turns:,} turns can be used; {len(quarantine):,} "
+        f"{profile.dialogues:,} conversations with {profile.turns:,} turns can be used; {len(quarantine):,} "
         f"record{' is' if len(quarantine) == 1 else 's are'} in quarantine."
     )
     return f"{missed} {used}" if stopping else f"{used} The run may go on."

@@ -32,7 +32,9 @@ class Metric:
 
 METRICS = (
     Metric(
-        "purity", "Purity", "Share of dialogues with the commonest label of their cluster, mean ± sd over k-means runs."
+        "purity",
+        "Purity",
+        "Share of conversations with the commonest label of their cluster, mean ± sd over k-means runs.",
     ),
     Metric(
         "spearman",
@@ -44,18 +46,18 @@ METRICS = (
     Metric(
         "map",
         "Average precision",
-        "How high the dialogues of the same label rank among all others; mean over dialogues (MAP in other papers).",
+        "How high the conversations of the same label rank among all others; mean over all (MAP in other papers).",
     ),
-    Metric("mrr", "MRR", "Mean of 1 / rank of the first dialogue of the same label."),
+    Metric("mrr", "MRR", "Mean of 1 / rank of the first conversation of the same label."),
     Metric("ari", "ARI", "Agreement of clusters and labels on pairs, beyond chance.", low="about 0 by chance"),
     Metric("nmi", "NMI", "Information that clusters and labels share."),
-    Metric("accuracy", "Accuracy", "Share of dialogues in the cluster matched to their label."),
+    Metric("accuracy", "Accuracy", "Share of conversations in the cluster matched to their label."),
     *(
         Metric(key, title, meaning, low, high, higher_is_better=False)
         for key, title, meaning, low, high in (
-            ("alignment", "Alignment", "Mean squared distance between dialogues of one label.", "0", "4"),
+            ("alignment", "Alignment", "Mean squared distance between conversations of one label.", "0", "4"),
             ("adjusted_alignment", "Adjusted alignment", "Alignment minus its value for different labels.", "−4", "4"),
-            ("uniformity", "Uniformity", "How evenly the dialogues spread; 0 if all coincide.", "−8", "0"),
+            ("uniformity", "Uniformity", "How evenly the conversations spread; 0 if all coincide.", "−8", "0"),
         )
     ),
 )

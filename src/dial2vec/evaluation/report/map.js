@@ -5,7 +5,7 @@
   const { labels, dialogues } = JSON.parse(document.getElementById("map-data").textContent);
   const legend = [...document.querySelectorAll(".legend button")];
   const picked = document.getElementById("picked");
-  const hint = "Point at a dialogue or tap it. With the keyboard: Tab to a map, then use the arrow keys.";
+  const hint = "Point at a conversation or tap it. With the keyboard: Tab to a map, then use the arrow keys.";
   let current = -1, only = -1;
 
   const maps = [...document.querySelectorAll("svg.map")].map((svg, order) => ({

@@ -72,8 +72,8 @@ def names_of_labels(points: Whole, codes: Whole, names: Sequence[str], side: int
         left = []
         for item in waiting:
             full = zoom == 1 and len(placed) >= MOST_AT_FIRST
-            if not full and (found := _place(item, zoom, points, placed, side)):
-                placed.append(found)
+            if not full and (placed_name := _place(item, zoom, points, placed, side)):
+                placed.append(placed_name)
             else:
                 left.append(item)
         waiting = left

@@ -30,7 +30,7 @@ def labelled_outcome(neighbours: Neighbours, gain: Gain, rows: Sequence[FigureRo
     """
     of, before, after = f"of {neighbours.depth} neighbours", *_figures(neighbours)
     if neighbours.depth == 1:
-        of = "of 100 nearest dialogues"
+        of = "of 100 nearest conversations"
     if kept:
         return f"{KEPT}: it finds {after} {of} with the same label."
     unit = (100 if neighbours.depth == 1 else neighbours.depth) / 100
@@ -99,9 +99,7 @@ def unlabelled_outcome(selection: dict[str, Any] | None, kept_neighbours: NDArra
         )
     moved = ""
     if len(kept_neighbours):
-        moved = (
-            f": on average {number(float(kept_neighbours.mean()), 1)} of a dialogue's nearest are the same as before"
-        )
+        moved = f": on average {number(float(kept_neighbours.mean()), 1)} of a conversation's nearest are as before"
     return f"This page shows what the training changed, but without labels it cannot say whether that is better{moved}."
 
 
