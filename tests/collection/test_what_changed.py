@@ -75,9 +75,12 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 @pytest.fixture
 def names(desk: Desk) -> dict[str, str]:
-    """Name of the topic of each planted fact, by a word that only its customers say."""
+    """Name of the topic of each planted fact, which has a word that only its customers say."""
     said = {"new": "keyboards", "more": "lost card", "less": "pizza"}
-    return {kind: next(one.name for one in desk.clusters.clusters if word in one.name) for kind, word in said.items()}
+    return {
+        kind: next(one.name for one in desk.clusters.clusters if word in one.name.lower())
+        for kind, word in said.items()
+    }
 
 
 def test_four_surfaces_tell_the_three_planted_facts_with_equal_numbers(desk, names):

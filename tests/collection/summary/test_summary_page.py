@@ -61,7 +61,7 @@ def test_the_page_says_it_all():
     assert "The conversations are about “cards” (50%) and “cards” (30%)." in text
     assert text.index("What changed") < text.index("The conversations are about")
     assert "What changed since 1 May 2026 60 conversations, before 50" in text
-    assert "and 2 more: dial2vec compare --before 2026-05-01" in text
+    assert "And 3 more: dial2vec compare --before 2026-05-01." in text
     assert "1 of 3 topics are stable, with 40% of the conversations" in text
     assert "Unsure, read with care: cards; cards; cards; and 2 more." in text
     assert "cards: my card cards" in text
