@@ -225,15 +225,17 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def names_of(terms: Sequence[Sequence[Term]], ids: Sequence[int]) -> list[str]:
-    """Name each cluster by its first three terms; by more terms, or its number, if the name is taken."""
+def names_of(terms: Sequence[Sequence[Term]], ids: Sequence[int], phrases: Sequence[str] = ()) -> list[str]:
+    """Name each cluster by its first three terms; by more terms, or its number, if the name is taken.
+
+    :param phrases: what names a cluster instead, with a capital, where it is not empty.
+    """
     names: list[str] = []
-    for number, own in zip(ids, terms, strict=True):
-        texts = [term.text for term in own]
-        name = ", ".join(texts[:NAMED_BY]) or "No words in common"
-        for more in range(NAMED_BY + 1, len(texts) + 1):
-            if name not in names:
-                break
-            name = ", ".join(texts[:more])
-        names.append(name if name not in names else f"{name} ({number})")
+    for number, own, phrase in zip(ids, terms, phrases or [""] * len(ids), strict=True):
+        texts = [term.text for term in own if term.text not in phrase.lower()]
+        parts = [phrase, *texts] if phrase else [", ".join(texts[:NAMED_BY]) or "No words in common", *texts[NAMED_BY:]]
+        tried = [", ".join(parts[:n]) for n in range(1, len(parts) + 1)]
+        if phrases:
+            tried = [name[:1].upper() + name[1:] for name in tried]
+        names.append(next((name for name in tried if name not in names), f"{tried[-1]} ({number})"))
     return names

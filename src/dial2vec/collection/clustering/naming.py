@@ -15,20 +15,20 @@ from dial2vec.collection.clustering.clusters import Cluster
 from dial2vec.collection.clustering.partition import Groups, Vectors
 from dial2vec.data.languages import languages_of
 from dial2vec.data.phrases import LEAST, Mask, Phrases, Speech
-from dial2vec.data.terms import LEAST_LIFT, Term, log_odds, names_of
+from dial2vec.data.terms import LEAST_LIFT, Term, names_of
 from dial2vec.encoder.names import GENERAL, resolve
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder
 
-# Shares of a group's dialogues that have a candidate, and one with a name; the best by log-odds are compared.
-SHARE, SHARE_OF_NAMES, COMPARED = 0.02, 0.3, 150
+# Share of a group's dialogues that say a candidate, and one with a name.
+SHARE, SHARE_OF_NAMES = 0.02, 0.3
 # Share of its places where a candidate stands by itself, without a word of meaning beside it.
 WHOLE = 0.3
 # Part of the largest cosine to another group that a score loses, and factor for a single word.
 OTHERS, SINGLE = 0.5, 0.8
 # A phrase that says the same as a sibling's gives way to one of this share of its score. If it gives not, is a single
 # word, or is in fewer dialogues, a second one follows, of a share of the best score and in a share of the dialogues.
-FREE, COVERED, SECOND, SECOND_COVERED = 0.85, 0.4, 0.25, 0.1
+FREE, COVERED, SECOND, LEAST_SECOND = 0.85, 0.4, 0.25, 0.1
 # Best score from which a phrase is a name. Words that begin with the same letters count as one.
 CLEAR, STEM = 0.12, 4
 # Name of a group that people and places tell from others, and number of topics that name an area of many.
@@ -36,11 +36,11 @@ UNCLEAR, OF_AREA = "Unclear: mostly names", 2
 
 
 class Candidates(NamedTuple):
-    """Phrases that may name a group, the best first; `cover` is the share of its dialogues with all their words."""
+    """Phrases that may name a group, the best first, with the share of its dialogues that say them."""
 
     phrases: NDArray[np.int64]
     scores: NDArray[np.float64]
-    cover: NDArray[np.float64]
+    shares: NDArray[np.float64]
     units: Vectors
 
 
@@ -49,14 +49,12 @@ class Namer:
     """Phrases of a sample of dialogues, by which any grouping of them is named.
 
     :param rows: row of each word in the table of the general student, times its weight, [vocabulary, d].
-    :param has: 1 for each word of a dialogue, [dialogues, vocabulary].
     :param units: vectors of the dialogues, [dialogues, d].
     :param foreign: dialogues in another language than the student's, bool [dialogues].
     """
 
     phrases: Phrases
     rows: Vectors
-    has: csr_array
     units: Vectors
     foreign: Mask
 
@@ -67,11 +65,10 @@ class Namer:
         words = speech.words
         rows, weights = StudentEncoder.from_pretrained(resolve(GENERAL)).word_rows(words.vocabulary)
         said = words.numbers > 0
-        places, shape = (words.dialogues[said], words.numbers[said]), (words.n, len(words.vocabulary))
-        has = csr_array((np.ones(len(places[0]), dtype=np.float32), places), shape=shape)
-        units = unit_rows(has @ rows)
+        places, shape = (words.dialogues[said], words.numbers[said]), (words.n, len(rows))
+        units = unit_rows(csr_array((np.ones(len(places[0]), dtype=np.float32), places), shape=shape) @ rows)
         foreign = np.array([code not in ("en", "") for code in languages_of(words)], dtype=bool)
-        return cls(Phrases.find(speech, weights), rows, has, units, foreign)
+        return cls(Phrases.find(speech, weights), rows, units, foreign)
 
     def names(
         self, groups: Groups, terms: Sequence[Sequence[Term]], ids: Sequence[int], wholes: Sequence[str] | None = None
@@ -83,7 +80,7 @@ class Namer:
         :param ids: numbers of the groups, which tell names apart.
         :param wholes: name of what each group is a part of; its parts are siblings. None if all groups are.
         """
-        names, k = names_of(terms, ids), len(terms)
+        names, k = [""] * len(terms), len(terms)
         unclear, chosen = [False] * k, dict[str, list[set[str]]]()
         found = self._candidates(groups, k)
         for group in np.argsort(-np.bincount(groups, minlength=k), kind="stable"):
@@ -95,7 +92,7 @@ class Namer:
                 names[group] = ", ".join(self.phrases.wording(at, inside) for at in self._choose(own, siblings))
             elif self._of_names(terms[group]):
                 names[group], unclear[group] = UNCLEAR, True
-        return _told_apart(names, terms, ids), unclear
+        return names_of(terms, ids, names), unclear
 
     def _choose(self, own: Candidates, siblings: list[set[str]]) -> list[int]:
         """Return one or two phrases of a group; the words of the first one join those of its siblings."""
@@ -104,9 +101,9 @@ class Namer:
         free = [not any(stem <= other or other <= stem for other in siblings) for stem in stems]
         head = next((at for at in np.flatnonzero(own.scores >= FREE * own.scores[0]) if free[at]), 0)
         siblings.append(stems[head])
-        second = (own.scores >= SECOND * own.scores[0]) & (own.cover >= SECOND_COVERED)
+        second = (own.scores >= SECOND * own.scores[0]) & (own.shares >= LEAST_SECOND)
         second &= [len(stem) <= 2 and not stem & stems[head] for stem in stems]
-        if not second.any() or (len(stems[head]) > 1 and own.cover[head] >= COVERED and free[head]):
+        if not second.any() or (len(stems[head]) > 1 and own.shares[head] >= COVERED and free[head]):
             return [int(own.phrases[head])]
         value = np.where(second, own.scores * (1 - 0.5 * (own.units @ own.units[head])), 0)
         return [int(own.phrases[head]), int(own.phrases[np.argmax(value)])]
@@ -128,23 +125,16 @@ class Namer:
                 (inside >= LEAST) & (share >= np.where(named[at], SHARE_OF_NAMES, SHARE)) & (phrases.whole[at] >= WHOLE)
             )
             fits &= share * max(n - size, 1) >= LEAST_LIFT * outside
-            best = np.argsort(-log_odds(inside[fits], outside[fits], size, max(n - size, 1)), kind="stable")[:COMPARED]
-            at, share = at[fits][best], share[fits][best]
+            at, share = at[fits], share[fits]
             units = unit_rows(unit_rows(self.rows[phrases.keys[at]].sum(axis=1)) - mean)
-            near, cover = units @ directions.T, self._cover(phrases.keys[at], np.flatnonzero(groups == group))
+            near = units @ directions.T
             other = np.delete(near, group, axis=1).max(axis=1, initial=-1) if k > 1 else 0
             scores = (near[:, group] - OTHERS * other) * np.where(phrases.meant[at] == 1, SINGLE, 1) * share
-            scores *= (0.05 + phrases.whole[at]) ** 0.1 * (0.1 + phrases.told[at]) ** 0.5 / (share + SHARE)
-            scores *= np.sqrt(np.minimum(1, 5 * cover))
+            scores *= (0.05 + phrases.whole[at]) ** 0.1 / (share + SHARE)
+            scores *= np.sqrt(np.minimum(1, 5 * share))
             order = np.argsort(-scores, kind="stable")
-            found.append(Candidates(*(values[order] for values in (at, scores, cover, units))))
+            found.append(Candidates(*(values[order] for values in (at, scores, share, units))))
         return found
-
-    def _cover(self, keys: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the share of dialogues with all words of each phrase."""
-        words, places = np.unique(keys, return_inverse=True)
-        has = (self.has[rows][:, words].toarray() > 0) | (words == 0)
-        return np.asarray(has[:, places.reshape(keys.shape)].all(axis=2).sum(axis=0) / max(len(rows), 1))
 
     def _of_names(self, terms: Sequence[Term]) -> bool:
         """Return whether most of the first terms are names of people or places, by their capitals."""
@@ -175,13 +165,3 @@ def area_name(topics: Sequence[Cluster], centres: Vectors) -> str:
 
 def _stems(text: str) -> set[str]:
     return {word[:STEM] for word in text.lower().replace("-", " ").split()}
-
-
-def _told_apart(names: Sequence[str], terms: Sequence[Sequence[Term]], ids: Sequence[int]) -> list[str]:
-    """Give each name a capital, and a term or its id if another group has it."""
-    told: list[str] = []
-    for name, own, id in zip(names, terms, ids, strict=True):
-        name = name[:1].upper() + name[1:]
-        more = [f"{name}, {term.text}" for term in own if term.text not in name.lower()]
-        told.append(next(text for text in (name, *more, f"{name} ({id})") if text not in told))
-    return told
