@@ -43,7 +43,8 @@ from topic_corpora import desk, made, read_topics, sgd
 
 JUDGE, SEED, MOST = "all-MiniLM-L6-v2", 1, 8_000
 OWN = ("german", "spanish")
-PAIRED = ("banking77", "clinc150", "hwu64", "sgd_customers", "self_dialogue")
+PAIRED = {"banking77": 8, "clinc150": 9, "hwu64": 9, "sgd_customers": 8, "self_dialogue": 6}
+FOUND = ("sgd_customers", "self_dialogue")
 
 
 class Named(NamedTuple):
@@ -142,7 +143,7 @@ def hygiene(folder: Path) -> None:
         "\n|---|---|---|---|---|"
     )
     intents = [*labelled("banking77", folder), *labelled("clinc150", folder), *labelled("domains", folder)]
-    for title, parts in (("found", [found(name, folder) for name in PAIRED[3:]]), ("labels", intents)):
+    for title, parts in (("found", [found(name, folder) for name in FOUND]), ("labels", intents)):
         for way in ("before", "today"):
             lists = [getattr(one, way) for one in parts]
             names = [name.lower() for own in lists for name in own]
@@ -176,14 +177,14 @@ def cpu_time(folder: Path) -> None:
 
 
 def pairs(folder: Path) -> None:
-    """Write 40 pairs of names, eight of each of five corpora, and their key."""
+    """Write 40 pairs of names of five corpora, and their key."""
     rng, lines, key = np.random.default_rng(64), list[dict[str, object]](), list[str]()
-    for corpus in PAIRED:
-        [one] = [found(corpus, folder)] if corpus in PAIRED[3:] else labelled(corpus, folder)
+    for corpus, n in PAIRED.items():
+        [one] = [found(corpus, folder)] if corpus in FOUND else labelled(corpus, folder)
         units = unit_rows(np.asarray(load_encoder("general").encode(one.dialogues)))
         near = (units * centres_of_groups(units, one.groups)[one.groups]).sum(axis=1)
         differ = [at for at in range(len(one.labels)) if one.before[at].lower() != one.today[at].lower()]
-        for at in rng.permutation(differ)[:8].tolist():
+        for at in rng.permutation(differ)[:n].tolist():
             typical = typical_rows(one.groups, near, at)
             texts = [" / ".join(turn.text for turn in one.dialogues[row].turns)[:300] for row in typical]
             sides = [("before", one.before[at][:1].upper() + one.before[at][1:]), ("today", one.today[at])]
