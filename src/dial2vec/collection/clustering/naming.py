@@ -20,15 +20,15 @@ from dial2vec.encoder.names import GENERAL, resolve
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder
 
-# Share of a group's dialogues that say a candidate, and one with a name.
-SHARE, SHARE_OF_NAMES = 0.02, 0.3
+# Share of a group's dialogues that say a candidate, and one with a name, and share at which a score is half.
+SHARE, SHARE_OF_NAMES, RARE = 0.02, 0.3, 0.03
 # Share of its places where a candidate stands by itself, without a word of meaning beside it.
 WHOLE = 0.3
 # Part of the largest cosine to another group that a score loses, and factor for a single word.
 OTHERS, SINGLE = 0.5, 0.8
 # A phrase that says the same as a sibling's gives way to one of this share of its score. If it gives not, is a single
 # word, or is in fewer dialogues, a second one follows, of a share of the best score and in a share of the dialogues.
-FREE, COVERED, SECOND, LEAST_SECOND = 0.85, 0.4, 0.25, 0.1
+FREE, COVERED, SECOND, LEAST_SECOND = 0.85, 0.4, 0.25, 0.05
 # Best score from which a phrase is a name. Words that begin with the same letters count as one.
 CLEAR, STEM = 0.12, 4
 # Name of a group that people and places tell from others, and number of topics that name an area of many.
@@ -130,8 +130,7 @@ class Namer:
             near = units @ directions.T
             other = np.delete(near, group, axis=1).max(axis=1, initial=-1) if k > 1 else 0
             scores = (near[:, group] - OTHERS * other) * np.where(phrases.meant[at] == 1, SINGLE, 1) * share
-            scores *= (0.05 + phrases.whole[at]) ** 0.1 / (share + SHARE)
-            scores *= np.sqrt(np.minimum(1, 5 * share))
+            scores *= (0.05 + phrases.whole[at]) ** 0.1 / (share + RARE)
             order = np.argsort(-scores, kind="stable")
             found.append(Candidates(*(values[order] for values in (at, scores, share, units))))
         return found
