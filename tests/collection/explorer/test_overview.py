@@ -244,6 +244,9 @@ def test_all_topics_are_printed_and_no_controls(page):
     controls = "[...document.querySelectorAll('#search, .acts, .tabs, .toggle, #canvas')]"
     assert page.value(f"{controls}.some((one) => one.checkVisibility())") is False
     assert page.value("byId('treemap').checkVisibility()")
+    page.look((700, 900))
+    page.until("innerWidth === 700")
+    assert page.value("byId('treemap').getBoundingClientRect().right") <= 700
     page.ask("Emulation.setEmulatedMedia", media="")
 
 
