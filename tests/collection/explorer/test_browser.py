@@ -111,7 +111,7 @@ def test_nothing_found_is_said(page):
     page.click("#words")
     page.write('"thanks one"')
     page.key("Enter")
-    page.until(f"{SAYS} === 'Nobody said exactly “thanks one”.'")
+    page.until(f"{SAYS} === 'Nobody has said exactly “thanks one”.'")
     assert page.value("document.getElementById('exports').hidden")
     page.click("#list .nothing button")
     page.until(f"{SAYS}.endsWith('closest of 40.')", seconds=60)

@@ -33,7 +33,7 @@ from dial2vec.collection.explorer.news_content import NO_NEWS, change_of, comman
 from dial2vec.data.terms import Term
 
 # Typical dialogues of a group, terms that are listed, and findings on what stands out.
-TYPICAL, TERMS, FINDINGS = 3, 10, 6
+TYPICAL, OFFERED, TERMS, FINDINGS = 3, 9, 10, 6
 # Longest text of a turn; the table shows about two lines of it.
 CHARACTERS = 240
 # Rows whose vectors are in memory at a time, few enough for the processor's cache.
@@ -155,8 +155,8 @@ class _Page:
 
     @cached_property
     def typical(self) -> list[list[int]]:
-        """Rows of the page of the typical dialogues of each topic."""
-        return self.topics.first(self.cosines[0], TYPICAL)
+        """Rows of the page of dialogues of each topic that may be quoted as typical."""
+        return self.topics.first(self.cosines[0], OFFERED)
 
     @cached_property
     def read(self) -> dict[int, Dialogue]:
@@ -199,16 +199,19 @@ class _Page:
         return counts.reshape(len(level.order), n).tolist()  # type: ignore[no-any-return]
 
     def quotes(self, rows: Sequence[int], terms: Sequence[Term]) -> tuple[list[dict[str, Any]], int]:
-        """Return the turn of each typical dialogue that speaks most for these terms, and the place of the best one."""
-        quotes, scores = [], []
+        """Return the turns of typical dialogues that speak most for these terms, and the place of the best one.
+
+        Of dialogues whose turns say the same, the first is quoted.
+        """
+        quotes: dict[str, tuple[float, dict[str, Any]]] = {}
         for row in rows:
             turns, own = self.read[row].turns, speaking_scores(self.read[row], terms)
-            scores.append(max(own))
-            place = own.index(scores[-1])
-            quotes.append(
-                {"row": row, "turn": place, "speaker": turns[place].speaker, "text": cut(turns[place].text, CHARACTERS)}
-            )
-        return quotes, scores.index(max(scores))
+            place, best = own.index(max(own)), max(own)
+            said = {"row": row, "turn": place, "speaker": turns[place].speaker}
+            text = cut(turns[place].text, CHARACTERS)
+            quotes.setdefault(text.casefold(), (best, said | {"text": text}))
+        scores, told = zip(*list(quotes.values())[:TYPICAL], strict=True)
+        return list(told), scores.index(max(scores))
 
 
 def _areas(page: _Page, changes: Mapping[int, Any], of_topics: Mapping[int, Any]) -> list[dict[str, Any]]:
@@ -242,7 +245,7 @@ def _topics(page: _Page, changes: Mapping[int, Any]) -> list[dict[str, Any]]:
                 "area": areas[int(page.area_of[place])],
                 "fine": fine.get(place, []),
                 "stands_out": findings.get(cluster.id, [])[:FINDINGS],
-                "typical": typical,
+                "typical": [one["row"] for one in quotes],
                 "quote": quotes[best],
                 "quotes": quotes,
                 "change": changes.get(place),

@@ -161,11 +161,11 @@ class Explorer {
   #list() {
     const { rows, hits, narrowed, state } = this.view, exact = hits?.way === "exact", text = state.query?.text;
     this.list.show(rows, hits, state.query, this.#waysOut());
-    const close = hits?.close === false ? "Nothing is close to this; the nearest are: " : "", of = this.content.ids.length.toLocaleString("en");
+    const close = hits?.close === false ? "Nothing is close to this. These are the nearest." : "", of = this.content.ids.length.toLocaleString("en");
     const number = rows.length.toLocaleString("en");
     // A search by meaning has no number of hits: its list ends somewhere.
-    if (hits && !exact && rows.length) this.say(close ? `${close}the ${number} closest of ${of}.` : `The ${number} closest of ${of}.`);
-    else if (text && !rows.length) this.say(`${exact ? "Nobody said exactly" : "Nothing was found for"} “${text.replace(/["“”„]/g, "")}”.`);
+    if (hits && !exact && rows.length) this.say(close || `The ${number} closest of ${of}.`);
+    else if (text && !rows.length) this.say(`${exact ? "Nobody has said exactly" : "Nothing was found for"} “${text.replace(/["“”„]/g, "")}”.`);
     else this.say(`${many(rows.length)}${narrowed ? ` of ${of}` : ""}.`);
     byId("exports").hidden = !rows.length;
   }

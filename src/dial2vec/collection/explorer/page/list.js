@@ -17,8 +17,6 @@ function element(tag, text, parent, options = {}) {
   return made;
 }
 
-const spoken = ([speaker, text]) => `${speaker}: ${text}`;
-
 class List {
   // about(row) is [id, [detail, ...]]; on: {open(row), mark(row)}
   constructor(box, source, about, on) {

@@ -102,7 +102,7 @@ class MapView {
   }
 
   #name() {
-    const speaking = async (rows) => (await this.source.speaking(rows)).map((turn) => (turn.length ? spoken(turn) : ""));
+    const speaking = async (rows) => (await this.source.speaking(rows)).map((turn) => turn[1] ?? "");
     const { groups, colourings } = this.content, way = colourings.find(({ title }) => NAMED.includes(title));
     const known = (name, { name: title, change }) => ({ ...name, change, colour: way?.colours[way.names.indexOf(title)] });
     const lists = this.content.maps.map(({ names }) => names.map((name) => known(name, groups[name.level][name.id])));

@@ -199,9 +199,9 @@ class Overview {
     }
     element("h3", "Typical conversations", box);
     const list = element("ul", "", box, { className: "typical" });
-    for (const { row: place, turn, speaker, text } of topic.quotes) {
+    for (const { row: place, turn, text } of topic.quotes) {
       const open = button("", element("li", "", list), () => this.on.set({ open: [ids[place], turn] }));
-      element("span", `${speaker}: ${text}`, open);
+      element("span", text, open);
       element("small", ids[place], open);
     }
     button("List the conversations of this topic", box, () => this.on.set({ topic: [TOPIC, at], panel: "dialogues" }));
