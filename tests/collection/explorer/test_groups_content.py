@@ -78,7 +78,8 @@ def test_typical_dialogues_are_the_closest_to_the_centre_and_quoted_by_the_turn_
     content = all_of(collection)
     topics = content["groups"][1]
     loans = collection.vectors[2:] @ stored.state.centres[1]
-    assert topics[0]["typical"] == (2 + np.argsort(-loans, kind="stable")[:3]).tolist()
+    # All say the same, so that one is enough.
+    assert topics[0]["typical"] == [2 + np.argmax(loans)]
     quotes = {quote["row"]: quote for quote in topics[1]["quotes"]}
     # The best of the typical dialogues is quoted, not the most typical one.
     assert topics[1]["quote"] == quotes[1]

@@ -66,9 +66,9 @@ def test_the_line_says_the_way_and_lets_choose_another(script):
         False,
         "Found by ",
         [
-            ["auto", "whole dialogues, which suits"],
+            ["auto", "whole conversations, which suits"],
             ["moments", "single turns"],
-            ["themes", "whole dialogues"],
+            ["themes", "whole conversations"],
             ["exact", "exact words"],
         ],
         "auto",
