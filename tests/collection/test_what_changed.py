@@ -171,6 +171,13 @@ def test_another_period_has_cards_of_its_own(page, desk):
     assert [card[2] for card in json.loads(page.value(CARDS))] == [
         " → ".join(card["shares"]) for card in spans[1]["cards"]
     ]
+    # The table tells the same period.
+    told = sum(change is not None for change in spans[1]["changes"][1])
+    assert page.value("explorer.content.groups[1].filter(({ change }) => change).length") == told
+    assert (
+        page.value("document.querySelectorAll('#topics .topic .change[data-kind]:not([data-kind=\\'\\'])').length")
+        == told
+    )
 
 
 @pytest.mark.services("chromium")

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from conversations.words import cut
 from dial2vec.collection.changes.facts import facts_of, mean_and_sd, sums_of
-from dial2vec.collection.changes.headline import ready_headlines
 from dial2vec.collection.changes.overview import findings_of, overview
 from dial2vec.collection.changes.periods import Periods, periods_of
 from dial2vec.collection.clustering.clusters import Cluster, Stored, read_stored
@@ -29,7 +28,7 @@ from dial2vec.collection.clustering.partition import Groups, Vectors
 from dial2vec.collection.clustering.speaking import speaking_scores
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.describing.describing import read_descriptions
-from dial2vec.collection.explorer.news_content import NO_NEWS, change_of, command_of, news_of
+from dial2vec.collection.explorer.news_content import NO_NEWS, Shown, command_of, news_of
 from dial2vec.data.terms import Term
 
 # Typical dialogues of a group, terms that are listed, and findings on what stands out.
@@ -57,13 +56,13 @@ def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dic
         news["command"] = command_of(collection)
         return {"groups": None, "members": [], "similarity": None, "news": news}
     periods = periods_of(collection)
-    page, headlines = _Page(collection, stored, rows, periods), ready_headlines(collection)
-    areas, topics = (
-        {place: change_of(change) for place, change in changes.items()}
-        for changes in ((headlines[0].areas, headlines[0].topics) if headlines else ({}, {}))
-    )
-    groups = [_areas(page, areas, topics), _topics(page, topics), _fine_topics(page)]
-    news = news_of(collection, stored, headlines, periods.names, index=page.topics.index, names=page.shown_names)
+    page = _Page(collection, stored, rows, periods)
+    groups = [_areas(page), _topics(page), _fine_topics(page)]
+    shown = Shown(groups[0], page.levels[0].order, page.topics.order, periods.names)
+    news = news_of(collection, stored, shown, page.shown_names)
+    for own, changes in zip(groups[:2], news["changes"], strict=True):
+        for group, change in zip(own, changes, strict=True):
+            group["change"] = change
     for made, level, unclear in zip(groups, page.levels, page.unclear, strict=False):
         for group, place, numbers in zip(made, level.order, page.numbers(level), strict=True):
             group |= {"unclear": place in unclear, "numbers": numbers}
@@ -214,20 +213,18 @@ class _Page:
         return list(told), scores.index(max(scores))
 
 
-def _areas(page: _Page, changes: Mapping[int, Any], of_topics: Mapping[int, Any]) -> list[dict[str, Any]]:
+def _areas(page: _Page) -> list[dict[str, Any]]:
     level, made = page.levels[0], []
     topics = [page.area_of[place] for place in page.topics.order]
     facts = zip(level.order, level.sizes, page.trends(level), strict=True)
     for place, size, trend in facts:
         area = page.stored.clusters.areas[place]
         own = [at for at, of in enumerate(topics) if of == place]
-        # An area with one topic is that topic.
-        change = changes.get(place) if len(own) > 1 else of_topics.get(page.topics.order[own[0]])
-        made.append({**_said(area, size, page), "trend": trend, "topics": own, "change": change})
+        made.append({**_said(area, size, page), "trend": trend, "topics": own})
     return made
 
 
-def _topics(page: _Page, changes: Mapping[int, Any]) -> list[dict[str, Any]]:
+def _topics(page: _Page) -> list[dict[str, Any]]:
     level, findings = page.topics, findings_of(overview(page.collection)[1])
     areas, parents = page.levels[0].index, page.stored.state.fine_parents
     fine: dict[int, list[int]] = {}
@@ -248,7 +245,6 @@ def _topics(page: _Page, changes: Mapping[int, Any]) -> list[dict[str, Any]]:
                 "typical": [one["row"] for one in quotes],
                 "quote": quotes[best],
                 "quotes": quotes,
-                "change": changes.get(place),
             }
         )
     return made

@@ -6,12 +6,13 @@ import re
 import shlex
 from bisect import bisect
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from conversations.files import read_json
 from conversations.words import from_to
-from dial2vec.collection.changes.headline import ClearChange, Headline, day
+from dial2vec.collection.changes.headline import ClearChange, Headline, day, ready_headlines
 from dial2vec.collection.clustering.clusters import Stored, folder_of
 from dial2vec.collection.collection_folder import CollectionFolder
 
@@ -26,53 +27,67 @@ def command_of(collection: CollectionFolder) -> str:
     return f"dial2vec cluster {shlex.quote(collection.folder.resolve().name)}"
 
 
-def news_of(
-    collection: CollectionFolder,
-    stored: Stored,
-    headlines: Sequence[Headline],
-    periods: Sequence[str],
-    *,
-    index: Mapping[int, int],
-    names: Sequence[str],
-) -> dict[str, Any]:
-    """Return the news for JSON: the first period, all of them as `spans`, and `sentences`.
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the page shows.
 
-    :param periods: first days, months or years of the periods of the page.
-    :param index: index on the page by the place of a cluster; others are not shown.
+    :param areas: areas with their `topics`, as indices on the page.
+    :param area_places: places of the areas in the clusters, in the order of the page.
+    :param topic_places: places of the topics.
+    :param periods: first days, months or years of the periods.
+    """
+
+    areas: Sequence[Mapping[str, Any]]
+    area_places: Sequence[int]
+    topic_places: Sequence[int]
+    periods: Sequence[str]
+
+
+def news_of(collection: CollectionFolder, stored: Stored, shown: Shown, names: Sequence[str]) -> dict[str, Any]:
+    """Return the news for JSON: the latest period, all that are ready as `spans`, and `sentences`.
+
     :param names: name of each cluster on the page.
     """
-    spans = [_span(headline, periods, index) for headline in headlines]
+    spans = [_span(headline, shown) for headline in ready_headlines(collection)]
+    nothing = NO_NEWS | {"changes": [[None] * len(shown.areas), [None] * len(shown.topic_places)]}
     sentences = _sentences(collection, stored, names)
-    return (spans[0] if spans else NO_NEWS) | {"spans": spans, "sentences": sentences}
+    return (spans[0] if spans else nothing) | {"spans": spans, "sentences": sentences}
 
 
-def change_of(change: ClearChange) -> dict[str, Any]:
-    """Return kind and shares of a clear change for JSON."""
-    return {"kind": change.kind, "before": round(change.before, 4), "after": round(change.after, 4)}
-
-
-def _span(headline: Headline, periods: Sequence[str], index: Mapping[int, int]) -> dict[str, Any]:
-    """Return a period with its changes, the largest ones as `cards`."""
+def _span(headline: Headline, shown: Shown) -> dict[str, Any]:
+    """Return a period with the change of each group, None without a clear one, and cards of the largest ones."""
     since, until, changes = headline.since, headline.until, headline.topics
-    places = [place for place in changes if place in index]
-    first = sorted(places, key=lambda place: -abs(changes[place].after - changes[place].before))[:CARDS]
-    cards = {
-        place: change_of(changes[place])
-        | {"topic": index[place], "shares": from_to(changes[place].before, changes[place].after)}
-        | {"count": changes[place].count, "says": changes[place].says}
-        for place in places
-    }
+    topics = [_change(changes.get(place)) for place in shown.topic_places]
+    # An area with one topic is that topic.
+    areas = [
+        topics[area["topics"][0]] if len(area["topics"]) == 1 else _change(headline.areas.get(place))
+        for area, place in zip(shown.areas, shown.area_places, strict=True)
+    ]
+    cards = [_card(change, shown.topic_places.index(at)) for at, change in changes.items() if at in shown.topic_places]
+    first = sorted(cards, key=lambda card: -abs(card["after"] - card["before"]))[:CARDS]
     start = day(since, until, month="%b")
     return {
         "since": since,
         "until": until or None,
         "title": f"{start} – {day(until, since, month='%b')}" if until else f"since {start}",
-        "cards": [card for place, card in cards.items() if place in first],
-        "more": [card for place, card in cards.items() if place not in first],
+        "changes": [areas, topics],
+        "cards": [card for card in cards if card in first],
+        "more": [card for card in cards if card not in first],
         "others": headline.others,
         "rest": " ".join((headline.rest, *headline.facts)).strip(),
-        "first_late": bisect([name.ljust(10, "-") for name in periods], since) - 1 if periods else None,
+        "first_late": bisect([name.ljust(10, "-") for name in shown.periods], since) - 1 if shown.periods else None,
     }
+
+
+def _change(change: ClearChange | None) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    return {"kind": change.kind, "before": round(change.before, 4), "after": round(change.after, 4)}
+
+
+def _card(change: ClearChange, topic: int) -> dict[str, Any]:
+    shares = from_to(change.before, change.after)
+    return {"topic": topic, "shares": shares, "count": change.count, "says": change.says} | (_change(change) or {})
 
 
 def _sentences(collection: CollectionFolder, stored: Stored, names: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@
 const KINDS = { new: "New", more: "More", less: "Less", gone: "Gone" };
 
 class Changes {
-  // content: groups and news; on: {name(group), preview(group)}
+  // content: groups and news; on: {name(group), preview(group), retell()}
   constructor(box, content, on) {
     Object.assign(this, { box, on });
     this.take(content);
@@ -39,13 +39,22 @@ class Changes {
     all.setAttribute("aria-expanded", "false");
   }
 
+  // The table tells the same period.
+  #choose(place) {
+    const { groups, news } = this.content, { changes, since, first_late } = news.spans[place];
+    Object.assign(news, { since, first_late });
+    changes.forEach((own, level) => own.forEach((change, at) => Object.assign(groups[level][at], { change })));
+    this.#show(place);
+    this.on.retell();
+  }
+
   #title(spans, place) {
     const title = element("div", "", this.box, { className: "period" });
     element("h2", "What changed", title);
     if (!spans.length) return;
     const line = element("p", "", title), choice = spans.length > 1 && element("select", "", line, { ariaLabel: "Period" });
     for (const { title: name } of spans) if (choice) element("option", name, choice);
-    if (choice) Object.assign(choice, { selectedIndex: place, onchange: () => this.#show(choice.selectedIndex) });
+    if (choice) Object.assign(choice, { selectedIndex: place, onchange: () => this.#choose(choice.selectedIndex) });
     else element("strong", spans[0].title, line);
     element("span", " compared with everything before. Clear changes only.", line);
   }

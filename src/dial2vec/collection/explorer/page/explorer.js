@@ -104,14 +104,16 @@ class Explorer {
       mark: (row) => this.list.mark(row), pick: (row) => this.map.pick(row), preview: (group) => this.map.preview(group),
       name: (group) => this.set({ topic: group, panel: "topics" }), say: (sentence) => this.say(sentence),
       reload: () => this.reload(), offer: (box, group) => this.curation.offer(box, group),
+      retell: () => { this.overview.take(this.content); this.#update(); },
     };
     this.list = new List(byId("list"), source, about, { open: on.open, mark: on.pick });
     this.map = new MapView(source, content, about, on);
     this.curation = new Curation(content, on);
+    this.overview = new Overview(byId("topics"), content, on);
     this.reader = new Reader(byId("reader"), source, content, this.curation, about, on);
     /** @type {any[]} */
     this.parts = [
-      new Tabs(on), new Conditions(byId("conditions"), content, on), new Overview(byId("topics"), content, on), this.map,
+      new Tabs(on), new Conditions(byId("conditions"), content, on), this.overview, this.map,
       new Changes(byId("changes"), content, on),
       new Legend(byId("legend"), byId("colour-by"), content, { ...on, colour: (way) => this.map.colour(way) }),
       new Filters(byId("filters"), content, on), this.curation, this.reader,
