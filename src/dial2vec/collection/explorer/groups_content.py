@@ -28,7 +28,7 @@ from dial2vec.collection.clustering.partition import Groups, Vectors
 from dial2vec.collection.clustering.speaking import speaking_scores
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.describing.describing import read_descriptions
-from dial2vec.collection.explorer.news_content import NO_NEWS, Shown, command_of, news_of
+from dial2vec.collection.explorer.news_content import NO_NEWS, PageGroups, command_of, news_of
 from dial2vec.data.terms import Term
 
 # Typical dialogues of a group, terms that are listed, and findings on what stands out.
@@ -58,7 +58,7 @@ def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dic
     periods = periods_of(collection)
     page = _Page(collection, stored, rows, periods)
     groups = [_areas(page), _topics(page), _fine_topics(page)]
-    shown = Shown(groups[0], page.levels[0].order, page.topics.order, periods.names)
+    shown = PageGroups(groups[0], page.levels[0].order, page.topics.order, periods.names)
     news = news_of(collection, stored, shown, page.shown_names)
     for own, changes in zip(groups[:2], news["changes"], strict=True):
         for group, change in zip(own, changes, strict=True):

@@ -28,7 +28,7 @@ def command_of(collection: CollectionFolder) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PageGroups:
     """What the page shows.
 
     :param areas: areas with their `topics`, as indices on the page.
@@ -43,7 +43,7 @@ class Shown:
     periods: Sequence[str]
 
 
-def news_of(collection: CollectionFolder, stored: Stored, shown: Shown, names: Sequence[str]) -> dict[str, Any]:
+def news_of(collection: CollectionFolder, stored: Stored, shown: PageGroups, names: Sequence[str]) -> dict[str, Any]:
     """Return the news for JSON: the latest period, all that are ready as `spans`, and `sentences`.
 
     :param names: name of each cluster on the page.
@@ -54,7 +54,7 @@ def news_of(collection: CollectionFolder, stored: Stored, shown: Shown, names: S
     return (spans[0] if spans else nothing) | {"spans": spans, "sentences": sentences}
 
 
-def _span(headline: Headline, shown: Shown) -> dict[str, Any]:
+def _span(headline: Headline, shown: PageGroups) -> dict[str, Any]:
     """Return a period with the change of each group, None without a clear one, and cards of the largest ones."""
     since, until, changes = headline.since, headline.until, headline.topics
     topics = [_change(changes.get(place)) for place in shown.topic_places]
