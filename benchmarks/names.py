@@ -31,6 +31,7 @@ STUDIES = Path(__file__).with_name("studies")
 sys.path.insert(0, str(STUDIES))
 
 from conversations.dialogue import Dialogue
+from dial2vec.collection.clustering.levels import assign_fine, divide_topics
 from dial2vec.collection.clustering.naming import Namer
 from dial2vec.collection.clustering.partition import Groups, centres_of_groups
 from dial2vec.collection.clustering.tree import find_levels
@@ -41,7 +42,7 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from topic_corpora import desk, made, read_topics, sgd
 
-JUDGE, SEED, MOST = "all-MiniLM-L6-v2", 1, 8_000
+JUDGE, SEED, MOST = "all-MiniLM-L6-v2", 1, 20_000
 OWN = ("german", "spanish")
 PAIRED = {"banking77": 8, "clinc150": 9, "hwu64": 9, "sgd_customers": 8, "self_dialogue": 6}
 FOUND = ("sgd_customers", "self_dialogue")
@@ -100,12 +101,14 @@ def labelled(name: str, folder: Path) -> Iterator[Named]:
         yield named(dialogues, groups.astype(np.int32), [spelled(label) for label in labels])
 
 
-def found(name: str, folder: Path) -> Named:
-    """Return the topics of a corpus as `dial2vec cluster` finds them with the general student."""
+def found(name: str, folder: Path, *, fine: bool = False) -> Named:
+    """Return the topics, or the fine topics, of a corpus as they are found with the general student."""
     dialogues = read_topics(name, folder)
     dialogues = [dialogues[row] for row in sampled(len(dialogues), 3_000, SEED)]
     units = unit_rows(np.asarray(load_encoder("general").encode(dialogues)))
     groups = find_levels(units, units, seed=SEED).topics
+    if fine:
+        groups = assign_fine(units, groups, *divide_topics(units, units, groups, int(groups.max()) + 1, seed=SEED))
     return named(dialogues, groups, [""] * (int(groups.max()) + 1))
 
 
@@ -137,13 +140,15 @@ def table(corpora: Sequence[str], folder: Path, show: bool) -> None:
 def hygiene(folder: Path) -> None:
     """Print shares of names that nobody should see."""
     marked = set(yaml.safe_load((STUDIES / "names.yaml").read_text("utf-8"))["people and places"])
-    light = set(known_languages()["en"]["words"].split()) | {"need", "want", "please", "would", "like", "got", "get"}
+    # Not what begins a phrase on purpose ("how old", "no cash"), nor the ends of "log out" and "top up".
+    light = set(known_languages()["en"]["words"].split()) | {"need", "want", "please", "like", "got", "get"}
+    light -= {"how", "no", "not", "up", "off", "out", "down"}
     write(
         "| groups | names | person or place, % | function word at an edge, % | equal siblings, % |"
         "\n|---|---|---|---|---|"
     )
     intents = [*labelled("banking77", folder), *labelled("clinc150", folder), *labelled("domains", folder)]
-    for title, parts in (("found", [found(name, folder) for name in FOUND]), ("labels", intents)):
+    for title, parts in (("fine topics", [found("sgd_customers", folder, fine=True)]), ("labels", intents)):
         for way in ("before", "today"):
             lists = [getattr(one, way) for one in parts]
             names = [name.lower() for own in lists for name in own]

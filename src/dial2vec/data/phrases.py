@@ -25,14 +25,13 @@ PART = re.compile(r"\S*(?:[@\d]|://|www\.)\S*|[^\W\d_]+(?:['’-][^\W\d_]+)*|\S"
 NOT = re.compile(r"(?:not|no|never|cannot|without|(?:can|do|did|does|wo|is|was|has|have)nt|\w+n['’]t)$")
 # What joins a phrase that mostly follows it: one that begins with "not", and any other.
 BEFORE_NOT = re.compile(r"(?:do|did|does|is|are|was|were|has|have|had|can|could|will|would)$")
-BEFORE = re.compile(rf"how$|{NOT.pattern}")
+BEFORE = re.compile(rf"(?:how|new|first|more)$|{NOT.pattern}")
 # They belong to the verb before them: "top up", "log out".
 PARTICLES = frozenset(["up", "off", "out", "down", "back", "away"])
 # Words of a phrase, those of meaning, those between them, and dialogues that say it.
 LONGEST, MEANT, BETWEEN, LEAST = 5, 3, 2, 3
-# Weight in the student's table from which a word has meaning by itself ("want" has 0.40, "find" 0.50), and from which
-# it joins a phrase that mostly follows it ("new" has 0.44).
-HEAVY, JOINING = 0.48, 0.3
+# Weight in the student's table from which a word has meaning by itself: "want" has 0.40, "find" 0.50.
+HEAVY = 0.48
 # A name has a capital at this share of its places inside sentences.
 CAPITAL = 0.8
 # If the customer has less than this share of the characters, the other side says what it is about.
@@ -96,7 +95,6 @@ class Phrases:
     :param numbers: phrase at each place, ascending, [q].
     :param starts: first word at each place, [q].
     :param ends: end of the last word at each place, [q].
-    :param joins: words that join a phrase that mostly follows them, bool [vocabulary].
     """
 
     speech: Speech
@@ -107,7 +105,6 @@ class Phrases:
     numbers: Places
     starts: Places
     ends: Places
-    joins: Mask
 
     @classmethod
     def find(cls, speech: Speech, weights: NDArray[np.float32]) -> Phrases:
@@ -115,10 +112,10 @@ class Phrases:
 
         :param weights: weight of each word in the student's table, [vocabulary].
         """
-        words, at, common = speech.words, speech.words.numbers.astype(np.int64), common_words(speech.words)
+        words, at = speech.words, speech.words.numbers.astype(np.int64)
         tests = (NOT.match, PARTICLES.__contains__, lambda text: len(text) > 2)
         no, particle, long = (np.array([bool(test(text)) for text in words.vocabulary])[at] for test in tests)
-        heavy = ((weights >= HEAVY) & ~common)[at] & ~no
+        heavy = ((weights >= HEAVY) & ~common_words(words))[at] & ~no
         begins = heavy & long, heavy | no & np.roll(heavy, -1)
         heavy |= particle & np.roll(heavy, 1)
         stops, many, nots = (np.concatenate([[0], np.cumsum(mask)]) for mask in (at == 0, heavy, no))
@@ -140,9 +137,9 @@ class Phrases:
         since = np.maximum(starts - DENIED, 0)
         denied = (nots[starts] > nots[since]) & (stops[starts] == stops[since])
         beside = [np.bincount(numbers, mask) for mask in (heavy[starts - 1], heavy[ends], 2 * denied)]
-        whole, joins = 1 - np.max(beside, axis=0) / times, (weights >= JOINING) & ~common
+        whole = 1 - np.max(beside, axis=0) / times
         meant = (kept & heavy[span]).sum(axis=1)
-        return cls(speech, at[span] * kept, meant, inside, whole, numbers, starts, ends, joins)
+        return cls(speech, at[span] * kept, meant, inside, whole, numbers, starts, ends)
 
     def wording(self, phrase: int, dialogues: Mask) -> str:
         """Return how a phrase is mostly said in some dialogues, with the word that mostly comes before it there."""
@@ -152,7 +149,7 @@ class Phrases:
         said = [tuple(words.numbers[self.starts[at] - 1 : self.ends[at]].tolist()) for at in own]
         [(best, times)] = Counter(one[1:] for one in said).most_common(1)
         [(before, most)] = Counter(one[0] for one in said if one[1:] == best).most_common(1)
-        joins = (BEFORE_NOT if texts[best[0]] == "not" else BEFORE).match(texts[before]) or self.joins[before]
+        joins = (BEFORE_NOT if texts[best[0]] == "not" else BEFORE).match(texts[before])
         joined = (before, *best) if joins and most >= JOINED * times else best
         return " ".join(self.speech.written[word] for word in joined)
 

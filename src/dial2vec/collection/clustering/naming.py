@@ -28,7 +28,7 @@ WHOLE = 0.3
 OTHERS, SINGLE = 0.5, 0.8
 # A phrase that says the same as a sibling's gives way to one of this share of its score. If it gives not, is a single
 # word, or is in fewer dialogues, a second one follows, of a share of the best score and in a share of the dialogues.
-FREE, COVERED, SECOND, LEAST_SECOND = 0.85, 0.4, 0.25, 0.05
+FREE, COVERED, SECOND, LEAST_SECOND = 0.85, 0.6, 0.25, 0.05
 # Best score from which a phrase is a name. Words that begin with the same letters count as one.
 CLEAR, STEM = 0.12, 4
 # Name of a group that people and places tell from others, and number of topics that name an area of many.
