@@ -6,7 +6,8 @@
 Up to 2,000 dialogues get dates in April and May, a rating, a channel and a duration. Calls to one hotel service have
 low ratings, alarms are mostly set by chat. In May one service has more calls, and another one is new.
 
-Writes artifacts/changes/calls.jsonl and the collection artifacts/changes/calls.
+Writes artifacts/changes/calls.jsonl and the collection artifacts/changes/calls. With --model general no training is
+needed: the stage `prepare` has written the splits.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--artifacts", type=Path, default=Path("artifacts"))
     parser.add_argument("--corpus", default="sgd")
+    parser.add_argument("--model", help="encoder; default: the trained one of the corpus")
     options = parser.parse_args()
     folder = options.artifacts / "changes"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     dialogues, random = dialogues_of(options.corpus, options.artifacts), Random(1)
     write_dialogues(folder / "calls.jsonl", [call_of(one, number, random) for number, one in enumerate(dialogues)])
-    encoder = load_encoder(options.artifacts / options.corpus / "model")
+    encoder = load_encoder(options.model or options.artifacts / options.corpus / "model")
     add(folder / "calls", folder / "calls.jsonl", encoder=encoder)
     cluster(CollectionFolder(folder / "calls"))
 

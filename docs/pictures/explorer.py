@@ -1,4 +1,4 @@
-"""Pictures of the explorer with 1,000 dialogues of the demo corpus, on a screen and on a telephone.
+"""Pictures of the explorer with a made-up help desk of 1,000 dialogues, on a screen and on a telephone.
 
 .venv/bin/python docs/pictures/explorer.py --pictures docs
 """
@@ -6,18 +6,21 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
 import tempfile
-from dataclasses import replace
-from datetime import date, timedelta
 from pathlib import Path
 
 from browser import PHONE, Page, browser
-from conversations.dialogue import write_dialogues
-from dial2vec.collection import add
-from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.collection.adding import add
+from dial2vec.collection.clustering.clustering import cluster
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.encoder.loading import load_encoder
 from explorer_page import open_explorer, read, rest, search, set_state
 from scratch import ROOT, serving
+
+# Wide enough for the band of changes.
+SCREEN = (1440, 900)
 
 
 def main() -> None:
@@ -26,25 +29,23 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path, required=True, help="folder that gets the pictures")
     pictures = parser.parse_args().pictures
     with tempfile.TemporaryDirectory() as work:
-        folder = demo(Path(work) / "demo")
+        folder = help_desk(Path(work) / "help_desk")
         with serving(ROOT, "dial2vec", "explore", str(folder), "--port", "0") as address, browser() as page:
             look(page, address, pictures)
 
 
-def demo(folder: Path) -> Path:
-    """Make a collection of the demo corpus, with dates."""
-    dialogues = [
-        replace(one, date=str(date(2026, 1, 5) + timedelta(days=place % 290)))
-        for place, one in enumerate(generate_demo(n_dialogues=1_000))
-    ]
+def help_desk(folder: Path) -> Path:
+    """Make the collection of the help desk in which three changes are planted."""
     source = folder.with_suffix(".jsonl")
-    write_dialogues(source, dialogues)
-    add(folder, source, encoder=DialogueEncoder.from_pretrained("all-MiniLM-L6-v2"))
+    subprocess.run([sys.executable, "-m", "tests.collection.planted", str(source)], cwd=ROOT, check=True)
+    add(folder, source, encoder=load_encoder("general"))
+    cluster(CollectionFolder(folder))
     return folder
 
 
 def look(page: Page, address: str, folder: Path) -> None:
     """Take the pictures of the documentation: the first screen, a search beside the reader, and a telephone."""
+    page.look(SCREEN)
     open_explorer(page, address)
     page.picture(folder / "explorer.png")
     search(page, "my card was stolen")
