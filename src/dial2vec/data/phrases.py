@@ -20,8 +20,8 @@ from dial2vec.data.languages import common_words
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int64]
-# An address or a code, a word, and any other character, at which a phrase ends.
-PART = re.compile(r"\S*(?:[@\d]|://|www\.)\S*|[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
+# A word; or an address, a code or another character, at which a phrase ends.
+PART = re.compile(r"\S*(?:[@\d]|://|www\.)\S*|([^\W\d_]+(?:['’-][^\W\d_]+)*)|\S")
 NOT = re.compile(r"(?:not|no|never|cannot|without|(?:can|do|did|does|wo|is|was|has|have)nt|\w+n['’]t)$")
 # What joins a phrase that mostly follows it: one that begins with "not", and any other.
 BEFORE_NOT = re.compile(r"(?:do|did|does|is|are|was|were|has|have|had|can|could|will|would)$")
@@ -57,9 +57,8 @@ class Speech(NamedTuple):
         for dialogue in dialogues:
             left_out = {part for turn in dialogue.turns for part in PART.findall(turn.speaker.lower())}
             text = " . ".join(_customers_turns(dialogue))
-            for part in PART.findall(text[: 10 * WORDS]):
-                known = part[0].isalpha() and part[-1].isalpha() and part.lower() not in left_out
-                numbers.append(forms.setdefault(part, len(forms)) if known else 0)
+            words = ("" if word.lower() in left_out else word for word in PART.findall(text[: 10 * WORDS]))
+            numbers.extend(forms.setdefault(word, len(forms)) for word in words)
             numbers.append(0)
             ends.append(len(numbers))
         places: dict[str, int] = {}
@@ -134,8 +133,10 @@ class Phrases:
         kept = (codes > 0)[span] & np.diff(span, axis=1, prepend=-1).astype(bool)
         inside = csr_array((np.ones(len(numbers)), (words.dialogues[starts], numbers)), shape=(words.n, len(first)))
         inside.data = np.minimum(inside.data, 1)
-        since = np.maximum(starts - DENIED, 0)
-        denied = (nots[starts] > nots[since]) & (stops[starts] == stops[since])
+        stop, last_no = (
+            np.maximum.accumulate(np.where(mask, np.arange(len(at)), -9))[starts - 1] for mask in (at == 0, no)
+        )
+        denied = (last_no > stop) & (last_no >= starts - DENIED)
         beside = [np.bincount(numbers, mask) for mask in (heavy[starts - 1], heavy[ends], 2 * denied)]
         whole = 1 - np.max(beside, axis=0) / times
         meant = (kept & heavy[span]).sum(axis=1)

@@ -238,7 +238,7 @@ def test_groups_are_a_table_of_the_clusters(make):
     assert table["size"].tolist() == [40, 30, 20]
     assert table["share"].tolist() == pytest.approx([4 / 9, 3 / 9, 2 / 9])
     assert table.loc[0, "name"] == "Topica worda" == table.loc[0, "area"]
-    assert table.loc[0, "fine"] == ["topica worda"]
+    assert table.loc[0, "fine"] == ["Topica worda"]
     path = make.folder / "clusters" / "clusters.json"
     before = path.stat().st_mtime_ns
     assert collection.groups().equals(table)

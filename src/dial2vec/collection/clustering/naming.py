@@ -121,10 +121,8 @@ class Namer:
         for group, size in enumerate(sizes):
             [at], inside = counts[[group]].nonzero()[1:], counts[[group]].data
             share, outside = inside / max(size, 1), everywhere[at] - inside
-            fits = (
-                (inside >= LEAST) & (share >= np.where(named[at], SHARE_OF_NAMES, SHARE)) & (phrases.whole[at] >= WHOLE)
-            )
-            fits &= share * max(n - size, 1) >= LEAST_LIFT * outside
+            fits = (inside >= LEAST) & (phrases.whole[at] >= WHOLE) & (share * max(n - size, 1) >= LEAST_LIFT * outside)
+            fits &= share >= np.where(named[at], SHARE_OF_NAMES, SHARE)
             at, share = at[fits], share[fits]
             units = unit_rows(unit_rows(self.rows[phrases.keys[at]].sum(axis=1)) - mean)
             near = units @ directions.T
