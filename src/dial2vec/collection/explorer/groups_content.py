@@ -202,15 +202,18 @@ class _Page:
 
         Of dialogues whose turns say the same, the first is quoted.
         """
-        quotes: dict[str, tuple[float, dict[str, Any]]] = {}
+        quotes: dict[str, dict[str, Any]] = {}
+        scores: dict[str, float] = {}
         for row in rows:
             turns, own = self.read[row].turns, speaking_scores(self.read[row], terms)
-            place, best = own.index(max(own)), max(own)
-            said = {"row": row, "turn": place, "speaker": turns[place].speaker}
+            place = own.index(max(own))
             text = cut(turns[place].text, CHARACTERS)
-            quotes.setdefault(text.casefold(), (best, said | {"text": text}))
-        scores, told = zip(*list(quotes.values())[:TYPICAL], strict=True)
-        return list(told), scores.index(max(scores))
+            scores.setdefault(text.casefold(), max(own))
+            quotes.setdefault(
+                text.casefold(), {"row": row, "turn": place, "speaker": turns[place].speaker, "text": text}
+            )
+        best = [*scores.values()][:TYPICAL]
+        return [*quotes.values()][:TYPICAL], best.index(max(best))
 
 
 def _areas(page: _Page) -> list[dict[str, Any]]:
@@ -242,7 +245,7 @@ def _topics(page: _Page) -> list[dict[str, Any]]:
                 "area": areas[int(page.area_of[place])],
                 "fine": fine.get(place, []),
                 "stands_out": findings.get(cluster.id, [])[:FINDINGS],
-                "typical": [one["row"] for one in quotes],
+                "typical": [quote["row"] for quote in quotes],
                 "quote": quotes[best],
                 "quotes": quotes,
             }

@@ -92,7 +92,10 @@ def _card(change: ClearChange, topic: int) -> dict[str, Any]:
 
 def _sentences(collection: CollectionFolder, stored: Stored, names: Sequence[str]) -> list[str]:
     """Return the news of the last clustering, and that later dialogues are in no topic yet."""
-    record, ids = read_json(folder_of(collection) / "clusters.json"), [one.id for one in stored.clusters.clusters]
+    record, ids = (
+        read_json(folder_of(collection) / "clusters.json"),
+        [cluster.id for cluster in stored.clusters.clusters],
+    )
     splits = [int(match[1]) for match in map(SPLITS.match, stored.clusters.news) if match]
     before = record.get("previous")
     sentences = [f"“{names[ids.index(id)]}” could be two topics now." for id in splits[:LINES] if id in ids]

@@ -26,13 +26,15 @@ def hits_as_text(hits: Sequence[Hit], *, bold: bool, width: int | None = None) -
     """
     width = width or min(shutil.get_terminal_size().columns, 120)
     cosines = [hit.cosine for hit in hits]
-    told = cosines == sorted(cosines, reverse=True)
-    return "\n".join(line for place, hit in enumerate(hits, start=1) for line in _lines(place, hit, told, bold, width))
+    in_order = cosines == sorted(cosines, reverse=True)
+    return "\n".join(
+        line for place, hit in enumerate(hits, start=1) for line in _lines(place, hit, in_order, bold, width)
+    )
 
 
-def _lines(place: int, hit: Hit, told: bool, bold: bool, width: int) -> list[str]:
+def _lines(place: int, hit: Hit, in_order: bool, bold: bool, width: int) -> list[str]:
     about = printable(", ".join([*hit.labels, *([hit.date] if hit.date else [])]))
-    cosine = f"{hit.cosine:.3f}  " * told
+    cosine = f"{hit.cosine:.3f}  " * in_order
     lines = [f"{place:3d}. {cosine}{printable(hit.dialogue_id)}{f'  ({about})' if about else ''}"]
     best = max((turn.contribution for turn in hit.turns), default=0.0)
     for turn in sorted(hit.turns, key=lambda turn: turn.number):
