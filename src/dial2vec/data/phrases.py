@@ -137,8 +137,8 @@ class Phrases:
             np.maximum.accumulate(np.where(mask, np.arange(len(at)), -9))[starts - 1] for mask in (at == 0, no)
         )
         denied = (last_no > stop) & (last_no >= starts - DENIED)
-        beside = [np.bincount(numbers, mask) for mask in (heavy[starts - 1], heavy[ends], 2 * denied)]
-        whole = 1 - np.max(beside, axis=0) / times
+        neighbours = [np.bincount(numbers, mask) for mask in (heavy[starts - 1], heavy[ends], 2 * denied)]
+        whole = 1 - np.max(neighbours, axis=0) / times
         meant = (kept & heavy[span]).sum(axis=1)
         return cls(speech, at[span] * kept, meant, inside, whole, numbers, starts, ends)
 
@@ -147,9 +147,9 @@ class Phrases:
         words, texts = self.speech.words, self.speech.words.vocabulary
         own = np.arange(*np.searchsorted(self.numbers, [phrase, phrase + 1]))
         own = own[dialogues[words.dialogues[self.starts[own]]]]
-        said = [tuple(words.numbers[self.starts[at] - 1 : self.ends[at]].tolist()) for at in own]
-        [(best, times)] = Counter(one[1:] for one in said).most_common(1)
-        [(before, most)] = Counter(one[0] for one in said if one[1:] == best).most_common(1)
+        wordings = [tuple(words.numbers[self.starts[at] - 1 : self.ends[at]].tolist()) for at in own]
+        [(best, times)] = Counter(wording[1:] for wording in wordings).most_common(1)
+        [(before, most)] = Counter(wording[0] for wording in wordings if wording[1:] == best).most_common(1)
         joins = (BEFORE_NOT if texts[best[0]] == "not" else BEFORE).match(texts[before])
         joined = (before, *best) if joins and most >= JOINED * times else best
         return " ".join(self.speech.written[word] for word in joined)
@@ -163,7 +163,7 @@ def _runs(
     :param begins: places where a single word may stand, and where a longer phrase may begin.
     :param totals: words of meaning, negations and borders before each place.
     """
-    found = []
+    runs = []
     for length in range(1, LONGEST + 1):
         starts = np.arange(len(heavy) - length + 1)
         n, n_not, n_stops = (total[starts + length] - total[starts] for total in totals)
@@ -172,6 +172,6 @@ def _runs(
         value = np.zeros(len(starts), dtype=np.uint64)
         for own in (codes[starts + place] for place in range(length)):
             value = np.where(own > 0, value * np.uint64(0x9E3779B97F4A7C15) + own, value)
-        found.append((value, starts, starts + length))
-    value, starts, ends = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        runs.append((value, starts, starts + length))
+    value, starts, ends = (np.concatenate(parts) for parts in zip(*runs, strict=True))
     return value, starts, ends

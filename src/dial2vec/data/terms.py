@@ -228,7 +228,7 @@ def _singular(word: str) -> str:
 def names_of(terms: Sequence[Sequence[Term]], ids: Sequence[int], phrases: Sequence[str] = ()) -> list[str]:
     """Name each cluster by its first three terms; by more terms, or its number, if the name is taken.
 
-    :param phrases: what names a cluster instead, with a capital, where it is not empty.
+    :param phrases: phrase that names each cluster instead, with a capital; its terms do if it is empty.
     """
     names: list[str] = []
     for number, own, phrase in zip(ids, terms, phrases or [""] * len(ids), strict=True):

@@ -59,8 +59,8 @@ def describe_clusters(
     """
     facts = Facts.read(collection, new.state, new.by, seed, done)
     namer = Namer.read(collection.dialogues(facts.vocabulary.rows.tolist()))
-    found, unclear = namer.names(new.state.groups[facts.vocabulary.rows], facts.terms, new.ids)
-    names = [new.names.get(id, name) for id, name in zip(new.ids, found, strict=True)]
+    given, unclear = namer.names(new.state.groups[facts.vocabulary.rows], facts.terms, new.ids)
+    names = [new.names.get(id, name) for id, name in zip(new.ids, given, strict=True)]
     was = {cluster.id: cluster for cluster in before.clusters} if before else {}
     news, clusters = list(new.news), []
     for place, (id, name) in enumerate(zip(new.ids, names, strict=True)):

@@ -64,8 +64,8 @@ class Namer:
         speech = Speech.read(dialogues)
         words = speech.words
         rows, weights = StudentEncoder.from_pretrained(resolve(GENERAL)).word_rows(words.vocabulary)
-        said = words.numbers > 0
-        places, shape = (words.dialogues[said], words.numbers[said]), (words.n, len(rows))
+        inside = words.numbers > 0
+        places, shape = (words.dialogues[inside], words.numbers[inside]), (words.n, len(rows))
         units = unit_rows(csr_array((np.ones(len(places[0]), dtype=np.float32), places), shape=shape) @ rows)
         foreign = np.array([code not in ("en", "") for code in languages_of(words)], dtype=bool)
         return cls(Phrases.find(speech, weights), rows, units, foreign)
@@ -82,9 +82,9 @@ class Namer:
         """
         names, k = [""] * len(terms), len(terms)
         unclear, chosen = [False] * k, dict[str, list[set[str]]]()
-        found = self._candidates(groups, k)
+        candidates = self._candidates(groups, k)
         for group in np.argsort(-np.bincount(groups, minlength=k), kind="stable"):
-            own, inside, whole = found[group], groups == group, wholes[group] if wholes else ""
+            own, inside, whole = candidates[group], groups == group, wholes[group] if wholes else ""
             siblings = chosen.setdefault(whole, [_stems(whole.split(", ")[0])] if whole else [])
             if not inside.any() or self.foreign[inside].mean() > 0.5:
                 continue
@@ -116,13 +116,15 @@ class Namer:
         directions = unit_rows(centres - mean)
         counts = (members @ phrases.inside).astype(np.int64).tocsr()
         everywhere = np.asarray(counts.sum(axis=0))
-        named = phrases.speech.names[phrases.keys].any(axis=1)
-        found = []
+        named = np.asarray(phrases.speech.names[phrases.keys].any(axis=1)).astype(int)
+        candidates = []
         for group, size in enumerate(sizes):
             [at], inside = counts[[group]].nonzero()[1:], counts[[group]].data
             share, outside = inside / max(size, 1), everywhere[at] - inside
-            fits = (inside >= LEAST) & (phrases.whole[at] >= WHOLE) & (share * max(n - size, 1) >= LEAST_LIFT * outside)
-            fits &= share >= np.where(named[at], SHARE_OF_NAMES, SHARE)
+            fits: Mask = (
+                (inside >= LEAST) & (phrases.whole[at] >= WHOLE) & (share * max(n - size, 1) >= LEAST_LIFT * outside)
+            )
+            fits &= share >= np.array([SHARE, SHARE_OF_NAMES])[named[at]]
             at, share = at[fits], share[fits]
             units = unit_rows(unit_rows(self.rows[phrases.keys[at]].sum(axis=1)) - mean)
             near = units @ directions.T
@@ -130,8 +132,8 @@ class Namer:
             scores = (near[:, group] - OTHERS * other) * np.where(phrases.meant[at] == 1, SINGLE, 1) * share
             scores *= (0.05 + phrases.whole[at]) ** 0.1 / (share + RARE)
             order = np.argsort(-scores, kind="stable")
-            found.append(Candidates(*(values[order] for values in (at, scores, share, units))))
-        return found
+            candidates.append(Candidates(*(values[order] for values in (at, scores, share, units))))
+        return candidates
 
     def _of_names(self, terms: Sequence[Term]) -> bool:
         """Return whether most of the first terms are names of people or places, by their capitals."""
