@@ -114,7 +114,9 @@ class _Rendering:
             if cluster is None:
                 assert facts is not None
                 cluster = facts.cluster(place, id, "", 0)
-            clusters.append(replace(cluster, name=self._name(id), area=self._area(id), hidden=id in now.hidden))
+            unclear = cluster.unclear and id not in now.names
+            cluster = replace(cluster, name=self._name(id), unclear=unclear)
+            clusters.append(replace(cluster, area=self._area(id), hidden=id in now.hidden))
         clusters = _told_apart(clusters, now.names)
         names = {cluster.id: cluster.name for cluster in clusters}
         fine = tuple(

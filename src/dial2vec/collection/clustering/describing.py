@@ -64,8 +64,7 @@ def describe_clusters(
     was = {cluster.id: cluster for cluster in before.clusters} if before else {}
     news, clusters = list(new.news), []
     for place, (id, name) in enumerate(zip(new.ids, names, strict=True)):
-        cluster = facts.cluster(place, id, name, int(new.areas[place]))
-        cluster = replace(cluster, unclear=unclear[place] and id not in new.names)
+        cluster = replace(facts.cluster(place, id, name, int(new.areas[place])), unclear=unclear[place])
         if id in was and was[id].halves < SPLITS <= cluster.halves:
             news.append(
                 f"Cluster {id} ({name}) splits into two now; --from-scratch clusters all dialogues from scratch."
@@ -73,7 +72,8 @@ def describe_clusters(
         if id in was and was[id].size and not cluster.size:
             news.append(f"Cluster {id} ({name}) has no dialogues any more.")
         # A limit stays: dialogues beyond it are in the cluster too, and must not widen it.
-        clusters.append(replace(cluster, far=was[id].far) if id in new.names else cluster)
+        kept = replace(cluster, far=was[id].far, unclear=was[id].unclear) if id in new.names else cluster
+        clusters.append(kept)
     return Clusters(
         collection.manifest.fingerprint, new.by, seed, facts.stability.agreement, len(collection), new.settled,
         new.next_id, tuple(clusters), tuple(news), _areas(facts.vocabulary, new, clusters),
