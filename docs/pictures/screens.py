@@ -204,7 +204,7 @@ def look_at(page: Page, screen: Screen, folder: Path, widths: Sequence[int], axe
     for width, dark in itertools.product(shown, (False, True)):
         page.look(SIZES[width], phone=width < PHONE_WIDTH, dark=dark)
         taken(page, screen, folder, f"{width}{'-dark' if dark else ''}")
-        found = [*sideways(page), *(overhang(page) if screen.fills else [])]
+        found = [*sideways(page), *(overhang(page) if screen.fills and width >= NARROW else [])]
         if width in (max(shown), min(shown)):
             found += axe_findings(page, axe)
         screen.findings += [f"{width}{' dark' if dark else ''}: {line}" for line in found]

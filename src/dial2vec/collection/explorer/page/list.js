@@ -84,7 +84,8 @@ class List {
     if (!same) return texts.set(text, [item]);
     same.push(item);
     item.hidden = true;
-    const [shown, ...rest] = same, button = shown.querySelector(".same") ?? element("button", "", shown, { type: "button", className: "same" });
+    // No button: an option of a list has none. The key right unfolds it, too.
+    const [shown, ...rest] = same, button = shown.querySelector(".same") ?? element("p", "", shown, { className: "same" });
     button.textContent = `${rest.length} more that say${rest.length === 1 ? "s" : ""} the same`;
     button.onclick = () => {
       for (const one of rest) one.hidden = false;
@@ -108,7 +109,7 @@ class List {
 
   #click(event) {
     const item = event.target.closest("li");
-    if (!item?.dataset.row || event.target.closest("button")) return;
+    if (!item?.dataset.row || event.target.closest(".same")) return;
     this.#activate(this.items.indexOf(item));
     this.on.open(Number(item.dataset.row));
   }
@@ -117,6 +118,7 @@ class List {
     const shown = this.items.filter((item) => !item.hidden), at = shown.indexOf(this.items[this.active]);
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1 }[event.key];
     if (next !== undefined) this.#activate(this.items.indexOf(shown[Math.min(Math.max(next, 0), shown.length - 1)]));
+    else if (event.key === "ArrowRight") shown[at]?.querySelector(".same")?.click();
     else if (event.key === "Enter" && this.active >= 0) this.on.open(Number(this.items[this.active].dataset.row));
     else return;
     event.preventDefault();

@@ -240,7 +240,7 @@ class Reader {
   // The heading of a segment and its bar at the margin, which ends below its last line.
   #segment(box, { first, last, topic }, line, hue) {
     const range = first === last ? `Turn ${first + 1}` : `Turns ${first + 1} to ${last + 1}`;
-    const head = element("h4", topic, box, { className: `segment hue-${hue}`, title: range });
+    const head = element("h3", topic, box, { className: `segment hue-${hue}`, title: range });
     element("span", ` (${range})`, head, { className: "unseen" });
     head.style.gridRow = line;
     const bar = element("span", "", box, { className: `margin hue-${hue}` });

@@ -25,7 +25,8 @@ class Tabs {
     for (const tab of this.tabs) {
       const chosen = this.#panelOf(tab) === shown;
       tab.setAttribute("aria-selected", String(chosen));
-      tab.tabIndex = chosen ? 0 : -1;
+      // The view of the filters has a tab on a phone alone.
+      tab.tabIndex = chosen || (shown === "filters" && tab === this.tabs[0]) ? 0 : -1;
       if (this.#panelOf(tab) !== "map") byId(this.#panelOf(tab)).hidden = !chosen;
     }
     byId("filter").setAttribute("aria-pressed", String(shown === "filters"));
