@@ -134,6 +134,18 @@ def test_a_drag_moves_an_end_or_both_or_chooses_others(script, drag, to, columns
     assert script.value("draggedRange(drag, to, 9)", drag=drag, to=to) == columns
 
 
+@pytest.mark.parametrize(
+    ("days", "texts"),
+    [
+        *((5, []), (60, ["Feb", "Mar"]), (143, ["Feb", "Mar", "Apr", "May"])),
+        (4000, ["2021", "2023", "2025", "2027", "2029"]),
+    ],
+)
+def test_the_axis_names_the_first_column_of_a_month_or_year(script, days, texts):
+    dates = ["2020-01-10", str(date(2020, 1, 10) + days * DAY)]
+    assert [tick["text"] for tick in script.value("ticksOf(binsOf(dates).bins)", dates=dates)] == texts
+
+
 def test_where_a_range_of_numbers_begins_is_short(script):
     names = ["3", "16.1 to 25", "128.8 to 195", "2019", "-5 to -1", "1750000000000 to 1760000000000"]
     assert script.value("names.map(tickOf)", names=names) == ["3", "16.1", "129", "2019", "-5", "1.75T"]

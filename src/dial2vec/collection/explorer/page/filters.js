@@ -19,14 +19,16 @@ class Filters {
   take({ colourings, dates }) {
     const bins = binsOf(dates), time = colourings.find(({ kind }) => kind === "time");
     this.box.replaceChildren();
-    element("p", "Pale: share of all dialogues. Strong: share of those shown.", this.box, { className: "soft key-note" });
+    const note = element("p", "", this.box, { className: "soft key-note" });
+    const kinds = [["all", "Share of all conversations"], ["shown", "Share of those shown"]];
+    for (const [kind, text] of kinds) element("i", "", element("span", text, note, { className: "swatch" }), { className: kind });
     this.brush = bins && time && new Brush(this.box, bins, time, this.on);
     // Areas and topics have a view of their own, so they are the last here; the brush is better than the periods.
     const late = ({ title }) => Number(title === "area" || title === "topic");
     const keys = colourings.filter(({ kind, names }) => names.length > 1 && !(kind === "time" && this.brush));
     this.histograms = keys.sort((a, b) => late(a) - late(b)).map((way) => new Histogram(this.box, way, this.on));
     this.first = colourings[0].title;
-    if (!this.brush && !keys.length) element("p", "These dialogues have no labels, dates or metadata to filter by.", this.box);
+    if (!this.brush && !keys.length) element("p", "These conversations have no labels, dates or metadata to filter by.", this.box);
   }
 
   // view: {state, passes(name): the mask of what meets all conditions but that of a name}
@@ -168,6 +170,8 @@ class Brush {
       const column = element("span", "", columns, { className: "measure" });
       return [column, ...["all", "shown"].map((kind) => element("i", "", column, { className: kind }))];
     });
+    const axis = element("div", "", box, { className: "axis", ariaHidden: "true" });
+    for (const { at, text } of ticksOf(bins)) element("span", text, axis).style.setProperty("--at", at.toFixed(4));
     this.handles = ["From", "To"].map((name, end) => this.#handle(name, end));
     const line = element("p", "", box, { className: "ends" });
     element("span", bins[0].from, line);
@@ -338,6 +342,15 @@ function rangeOf(bins, span) {
   const from = bins.findIndex(({ to }) => to >= span[0]), to = bins.findLastIndex((bin) => bin.from <= span[1]);
   const [first, second] = [from < 0 ? last : from, Math.max(to, 0)];
   return [Math.min(first, second), Math.max(first, second)];
+}
+
+// At most six first columns of a month, with its name, or of a year; none at the right edge, where it has no room.
+function ticksOf(bins) {
+  const monthOf = new Intl.DateTimeFormat("en", { month: "short", timeZone: "UTC" }), [{ from }] = bins;
+  const years = Number(bins.at(-1).to.slice(0, 4)) - Number(from.slice(0, 4)) > 2, length = years ? 4 : 7;
+  const first = [...bins.keys()].filter((bin) => bin && bins[bin].from.slice(0, length) !== bins[bin - 1].from.slice(0, length));
+  const step = Math.ceil(first.length / 6);
+  return first.filter((bin, place) => place % step === 0 && bin < .94 * bins.length).map((bin) => ({ at: bin / bins.length, text: years ? bins[bin].from.slice(0, 4) : monthOf.format(new Date(bins[bin].from)) }));
 }
 
 // Where a range of numbers such as "16 to 25.5" begins, in a few characters.
