@@ -4,15 +4,18 @@
 
 The corpora are those of topic_corpora.py, 2,000 dialogues each; the coarser labels are the domains. Beside the areas of
 today stand those of version 0.3 and its followers, one cut of the tree whatever the sizes, the smallest number of areas
-of which none has more than 35 %, and a second tree of the topics' centres, from which their mean is taken.
+of which none has more than 35 %, and a second tree of the topics' centres, from which their mean is taken. `named` is
+the share of dialogues that are in a topic which the name of their area names.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -20,6 +23,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from adapting import Pool, drawn
 from dial2vec.collection.clustering.levels import areas_of_topics
+from dial2vec.collection.clustering.naming import area_name
 from dial2vec.collection.clustering.partition import Groups, centres_of_groups
 from dial2vec.collection.clustering.tree import MOST_AREAS, Levels, Tree, find_levels
 from dial2vec.encoder.loading import load_encoder
@@ -45,6 +49,7 @@ def main() -> None:
         for model in given.encoders:
             encoder = load_encoder(model)
             pool = Pool(dialogues, unit_rows(encoder.encode(dialogues)), encoder)
+            sys.stdout.write(f"named, {name}, {model}: {100 * named(pool):.0f} %\n")
             for way, areas in ways(pool):
                 figures = len(set(areas)), 100 * np.bincount(areas).max() / len(areas), 100 * purity(areas, coarse)
                 nmi = 100 * normalized_mutual_info_score(coarse, areas)
@@ -73,6 +78,19 @@ def ways(pool: Pool) -> Iterator[tuple[str, Groups]]:
     ]
     yield "centred centres", areas(divisions)
     yield "topics themselves", topics
+
+
+def named(pool: Pool) -> float:
+    """Return the share of dialogues that are in a topic that the name of their area names."""
+    units = pool.fit(1)(pool.plain)
+    levels = find_levels(units, pool.plain, seed=1)
+    sizes = np.bincount(levels.topics)
+    areas, centres = areas_of_topics(levels.topics, levels, len(sizes)), centres_of_groups(units, levels.topics)
+    places = [np.flatnonzero(areas == area) for area in np.unique(areas)]
+    # Topics whose names are their numbers.
+    topics = [SimpleNamespace(name=f"{at}", size=size, unclear=False) for at, size in enumerate(sizes)]
+    names = [area_name([topics[at] for at in own], centres[own]).split(" and ")[0] for own in places]
+    return float(sizes[[int(number) for name in names for number in re.findall(r"\d+", name)]].sum() / sizes.sum())
 
 
 def purity(groups: Groups, labels: Sequence[str]) -> float:
