@@ -240,7 +240,7 @@ def _show(query: str | Dialogue, ask: Callable[[str | Dialogue], Answer], *, n: 
     answer = ask(query)
     seconds = time.perf_counter() - begun
     if not answer.close:
-        click.echo("Nothing is close: questions at random come as near to these dialogues", err=True)
+        click.echo("Nothing is close: questions on other things come as near to these dialogues", err=True)
     if as_json:
         for hit in answer.hits:
             click.echo(json.dumps(hit_as_record(hit), ensure_ascii=False))
