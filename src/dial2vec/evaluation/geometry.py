@@ -18,8 +18,10 @@ from dial2vec.encoder.nearest import unit_rows
 
 Points = NDArray[np.float32]
 
-# Medium lightness: readable on a white and on a near-black page. The first ones differ most, and all differ for the
-# colour-blind too (tests/collection/explorer/test_colouring.py).
+# Of the points of maps; the first four differ most for every kind of eye, and none is the accent of the pages
+# (tests/collection/explorer/test_colouring.py).
+HUES = ("#7a45c4", "#c2770b", "#0f8fb3", "#b03a5b", "#8a6d1b", "#2f74d0", "#0b8a6f", "#6b7280")
+# Of charts, which need more of them: readable on a white and on a near-black page.
 COLOURS = ("#2398f3", "#d08219", "#b23966", "#9037c7", "#b06cbe", "#6265f8", "#f75775", "#5d6092", "#7e7000", "#099b62")
 # With fewer, a neighbourhood is nearly the whole set and t-SNE shows no more than principal components.
 FEWEST_FOR_TSNE = 30
@@ -32,6 +34,15 @@ EARLY, LATE, EVERY = 75, 175, 5
 FEWEST_FOR_GRID = 10_000
 # Cells along each side of the grid in which the middle of a group is found.
 CELLS = 48
+
+
+def mixed(colour: str, part: float) -> str:
+    """Return a colour mixed with a part of white, or of black if it is below 0.
+
+    >>> mixed("#7a45c4", 0.3)
+    '#a27dd6'
+    """
+    return f"#{bytes(round(own + abs(part) * (255 * (part > 0) - own)) for own in bytes.fromhex(colour[1:])).hex()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import csv
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from browser import PHONE, Page
 from conversations.dialogue import read_dialogues
-from dial2vec.collection.explorer.explorer_page import write_page
-from dial2vec.collection.explorer.later import Later, Shown
 from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.collection.explorer.server import application
 
-from .conftest import EVIL, served, served_and_static
+from .conftest import EVIL, served_and_static
 from .test_maps import other as other
 
 pytestmark = pytest.mark.services("chromium")
@@ -354,76 +348,3 @@ def test_zoom_keeps_the_point_under_the_pointer(page):
     assert place_of(page, 9) == pytest.approx((x + 60, y + 30), abs=2.5)
     page.click("#zoom-all")
     assert place_of(page, 9) == pytest.approx((x, y), abs=1.5)
-
-
-def test_without_webgl_the_list_opens_dialogues_all_the_same(chromium, addresses):
-    nothing = "HTMLCanvasElement.prototype.getContext = () => null"
-    added = chromium.ask("Page.addScriptToEvaluateOnNewDocument", source=nothing)["identifier"]
-    try:
-        chromium.look()
-        chromium.complaints.clear()
-        chromium.open("about:blank")
-        chromium.open(addresses["served"] + "#panel=dialogues")
-        chromium.until("document.querySelectorAll('#list li').length > 5")
-        chromium.click("#list li")
-        chromium.until("!document.getElementById('reader').hidden")
-        chromium.key("Escape")
-        chromium.until("document.getElementById('reader').hidden")
-        assert "WebGL" in chromium.value("document.getElementById('where').innerText")
-        assert chromium.value("getComputedStyle(document.querySelector('.controls')).display") == "none"
-        chromium.click("#tab-topics")
-        chromium.click("#where button")
-        assert chromium.value("explorer.state.panel") == "dialogues"
-        assert chromium.complaints == []
-    finally:
-        chromium.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=added)
-
-
-def test_start_can_be_compared_with_trained(grow, collection, chromium, tmp_path, other):
-    copy = grow(tmp_path / "c", list(collection.dialogues()))
-    write_page(tmp_path / "out.html", copy, maps_of(copy, start=other, progress=False))
-    chromium.look()
-    chromium.complaints.clear()
-    chromium.open((tmp_path / "out.html").as_uri())
-    chromium.until(READY)
-    before = place_of(chromium, 5)
-    titles = chromium.value("[...document.querySelectorAll('#encoders label')].map((one) => one.textContent.trim())")
-    assert titles == ["trained", "start"]
-    chromium.click("#encoders label:nth-of-type(2) input")
-    chromium.until(
-        "explorer.map.points.progress === 1 && explorer.map.points.places === explorer.content.maps[1].places"
-    )
-    assert place_of(chromium, 5) != pytest.approx(before, abs=0.5)
-    assert chromium.complaints == []
-
-
-def test_command_that_ended_is_named(collection, chromium, addresses):
-    chromium.open("about:blank")
-    chromium.open(addresses["served"] + "#panel=dialogues")
-    chromium.until(READY)
-    network = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-    chromium.ask("Network.emulateNetworkConditions", **network, offline=True)
-    chromium.click("#list li")
-    chromium.until(f"{SAYS}.includes('has ended. Start it again')")
-    chromium.ask("Network.emulateNetworkConditions", **network, offline=False)
-
-
-def test_an_open_page_takes_over_another_map_and_keeps_what_it_shows(chromium, collection):
-    maps, ready = maps_of(collection), threading.Event()
-    other_way = replace(maps, trained=replace(maps.trained, points=maps.trained.points * np.float32([-1, 1])))
-
-    def turn(page: Shown) -> None:
-        ready.wait(60)
-        page.show(collection, other_way)
-
-    with served(application(collection, maps, [Later("other map", turn)])) as address:
-        chromium.look()
-        chromium.open(f"{address}#panel=dialogues&q=w21&view=1,2,3")
-        chromium.until(READY)
-        chromium.until("document.getElementById('later').textContent.includes('other map')")
-        before, place = chromium.value("linkOf(explorer.state, explorer.content.groups)"), place_of(chromium, 3)
-        ready.set()
-        chromium.until("explorer.content.version === 1 && explorer.map.points.progress === 1")
-        chromium.until("document.getElementById('later').textContent === ''")
-        assert chromium.value("linkOf(explorer.state, explorer.content.groups)") == before
-        assert place_of(chromium, 3) != place

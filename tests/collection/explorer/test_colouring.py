@@ -16,7 +16,6 @@ from scipy.spatial.distance import pdist, squareform
 
 from dial2vec.collection.explorer import content
 from dial2vec.collection.explorer.colouring import (
-    COLOURS,
     GREY,
     MOST_NAMED,
     SHADES,
@@ -25,11 +24,12 @@ from dial2vec.collection.explorer.colouring import (
     _by_category,
     _by_number,
     _by_time,
-    _mixed,
     colourings,
 )
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.errors import ArtifactError
+from dial2vec.evaluation.geometry import HUES
+from dial2vec.evaluation.geometry import mixed as shade
 from tests.conftest import make_dialogue
 
 from .conftest import dialogues_of
@@ -51,8 +51,8 @@ OKLAB = np.array(
 
 
 def tokens(scheme):
-    """The colours of `:root` in the page's style, for "light" or "dark"."""
-    text = files("dial2vec.collection.explorer.page").joinpath("layout.css").read_text(encoding="utf-8")
+    """The colours of `:root` in the style of all pages, for "light" or "dark"."""
+    text = files("dial2vec.html").joinpath("base.css").read_text(encoding="utf-8")
     light, dark = re.findall(r":root \{(.*?)\}", text, flags=re.DOTALL)[:2]
     return dict(re.findall(r"--(\w+): ([^;]+);", light + (dark if scheme == "dark" else "")))
 
@@ -101,10 +101,10 @@ def write_clusters(folder, topics, areas):
 def test_colours_are_readable_on_both_pages(scheme):
     own = SCHEMES[scheme]
     lift = int(own["lift"].rstrip("%")) / 100
-    drawn = [mixed(colour, own["ink"], lift) for colour in COLOURS]
+    drawn = [mixed(colour, own["ink"], lift) for colour in HUES]
     assert contrasts(drawn, own["page"]).min() >= 3
     assert all(contrasts(drawn, own["page"], vision).min() >= 2.3 for vision in VISIONS)
-    shades = [mixed(_mixed(colour, part), own["ink"], lift) for colour in COLOURS for part in SHADES]
+    shades = [mixed(shade(colour, part), own["ink"], lift) for colour in HUES for part in SHADES]
     assert contrasts([*shades, *(mixed(colour, own["ink"], lift) for colour in TIMES)], own["page"]).min() >= 1.8
 
 
@@ -112,7 +112,7 @@ def test_colours_are_readable_on_both_pages(scheme):
 def test_texts_have_a_contrast_of_4_5_on_both_pages(scheme):
     own = SCHEMES[scheme]
     lift = int(own["lift"].rstrip("%")) / 100
-    areas = [mixed(colour, own["ink"], 0.22 + lift) for colour in COLOURS]
+    areas = [mixed(colour, own["ink"], 0.22 + lift) for colour in HUES]
     for ground in (own["page"], own["panel"]):
         assert contrasts([own[name] for name in ("ink", "soft", "more", "less", "heat")], ground).min() >= 4.5
         assert contrasts([*areas, own["soft"]], ground).min() >= 4.5
@@ -123,7 +123,7 @@ def test_texts_have_a_contrast_of_4_5_on_both_pages(scheme):
 def test_the_accent_is_no_colour_of_an_area():
     for own in SCHEMES.values():
         lift = int(own["lift"].rstrip("%")) / 100
-        areas = [mixed(colour, own["ink"], lift) for colour in COLOURS]
+        areas = [mixed(colour, own["ink"], lift) for colour in HUES]
         apart = np.linalg.norm(seen(areas, "normal") - seen([own["heat"]], "normal"), axis=1)
         assert apart.min() >= 0.05
         assert apart[0] >= 0.1
@@ -132,9 +132,9 @@ def test_the_accent_is_no_colour_of_an_area():
 @pytest.mark.parametrize("vision", VISIONS)
 def test_eight_colours_differ_for_every_kind_of_eye(vision):
     # 0.02 is a difference that is just visible side by side.
-    assert least_distance(COLOURS[:4], vision) >= 0.12
-    assert least_distance([*COLOURS, GREY], vision) >= (0.09 if vision == "normal" else 0.03)
-    assert all(least_distance([_mixed(colour, part) for part in SHADES], vision) >= 0.04 for colour in COLOURS)
+    assert least_distance(HUES[:4], vision) >= 0.12
+    assert least_distance([*HUES, GREY], vision) >= (0.09 if vision == "normal" else 0.03)
+    assert all(least_distance([shade(colour, part) for part in SHADES], vision) >= 0.04 for colour in HUES)
 
 
 @pytest.mark.parametrize("vision", VISIONS)
@@ -194,12 +194,12 @@ def test_topics_have_shades_of_their_areas_colour(grow, tmp_path):
     collection = grow(tmp_path / "c", dialogues_of(range(20)))
     write_clusters(tmp_path / "c", ["lost"] * 6 + ["pins"] * 5 + ["rooms"] * 9, ["cards"] * 11 + ["hotels"] * 9)
     by_area, by_topic, *_ = colourings(collection, np.arange(20))
-    assert by_area.colours == COLOURS[:2]
+    assert by_area.colours == HUES[:2]
     assert dict(zip(by_topic.names, by_topic.colours, strict=True)) == {
-        "rooms": COLOURS[1], "lost": COLOURS[0], "pins": _mixed(COLOURS[0], SHADES[1])
+        "rooms": HUES[1], "lost": HUES[0], "pins": shade(HUES[0], SHADES[1])
     }  # fmt: skip
-    assert _mixed("#ff8000", 0.5) == "#ffc080"
-    assert _mixed("#ff8000", -0.5) == "#804000"
+    assert shade("#ff8000", 0.5) == "#ffc080"
+    assert shade("#ff8000", -0.5) == "#804000"
 
 
 def test_unclear_groups_are_grey(grow, tmp_path, monkeypatch):
@@ -209,8 +209,8 @@ def test_unclear_groups_are_grey(grow, tmp_path, monkeypatch):
     found = {"groups": groups, "members": [np.full(20, -1, dtype=np.int16)] * 3, "similarity": None}
     monkeypatch.setattr(content, "groups_content", lambda *_: found)
     by_area, by_topic, *_ = content.content(collection, maps_of(collection), np.arange(20))["colourings"]
-    assert by_area["colours"] == [COLOURS[0], GREY]
-    assert by_topic["colours"] == [GREY, COLOURS[0], _mixed(COLOURS[0], SHADES[1])]
+    assert by_area["colours"] == [HUES[0], GREY]
+    assert by_topic["colours"] == [GREY, HUES[0], shade(HUES[0], SHADES[1])]
 
 
 def test_topics_that_are_their_own_areas_are_offered_once(grow, tmp_path):

@@ -114,8 +114,7 @@ def test_a_reason_names_the_file_where_it_is_now(tmp_path, imported, monkeypatch
     monkeypatch.setattr(inbox, "rehearse", lambda root, path, **_: f"{path} is not UTF-8.")
     put(tmp_path / "inbox" / "calls", "odd.csv")
     [arrival] = take(tmp_path)
-    [file] = (tmp_path / "inbox" / "refused" / "calls").glob("odd-*.csv")
-    assert arrival.refused == f"{file} is not UTF-8."
+    assert arrival.refused == f"{next((tmp_path / 'inbox/refused/calls').glob('odd-*.csv'))} is not UTF-8."
 
 
 @pytest.mark.parametrize("name", [".hidden.csv", "~lock.csv", "half.csv.part", "half.tmp"])

@@ -16,24 +16,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder, readable
+from dial2vec.evaluation.geometry import HUES, mixed
 
 Kind = Literal["category", "number", "time"]
-# The first four differ most for every kind of eye, and none is the accent of the page.
-COLOURS = ("#7a45c4", "#c2770b", "#0f8fb3", "#b03a5b", "#8a6d1b", "#2f74d0", "#0b8a6f", "#6b7280")
 # One hue from light, the lowest, to dark: seen on white and on near-black pages, and in this order by the colour-blind.
 TIMES = ("#89c3ff", "#6cb5ff", "#55a7f8", "#419aed", "#2a8ce2", "#067ed7", "#0871c1", "#0164ae", "#065898", "#024c85")
 # Parts of white (above 0) or black in the shades of an area's topics, the largest topic first.
 SHADES = (0.0, 0.3, -0.3, 0.15, -0.15)
 GREY = "#8b949e"
-
-
-def _mixed(colour: str, part: float) -> str:
-    """Return a colour mixed with a part of white, or of black if it is below 0."""
-    return f"#{bytes(round(own + abs(part) * (255 * (part > 0) - own)) for own in bytes.fromhex(colour[1:])).hex()}"
-
-
 # Each colour in two shades; more groups cannot be told apart.
-STYLES = [_mixed(colour, part) for part in SHADES[:2] for colour in COLOURS]
+STYLES = [mixed(colour, part) for part in SHADES[:2] for colour in HUES]
 # Largest share of dialogues in grey: those of the smallest groups, or those without a group if this is shown first.
 MOST_GREY = 0.1
 # A code is a byte; more groups are joined.
@@ -128,7 +120,7 @@ def _shades(colours: Iterable[str]) -> Iterator[str]:
     """Yield a shade of each colour, another one each time that it occurs."""
     known = Counter[str]()
     for colour in colours:
-        yield _mixed(colour, SHADES[known[colour] % len(SHADES)])
+        yield mixed(colour, SHADES[known[colour] % len(SHADES)])
         known[colour] += 1
 
 

@@ -14,7 +14,7 @@ from dial2vec.data.terms import characteristic_terms, names_of
 from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.excerpts import excerpt
-from dial2vec.evaluation.geometry import lay_out, turned_like
+from dial2vec.evaluation.geometry import HUES, lay_out, mixed, turned_like
 from dial2vec.evaluation.report.map_names import MapName, names_of_labels
 from dial2vec.evaluation.selection.criteria import n_clusters
 
@@ -24,12 +24,8 @@ MOST_POINTS = 2_500
 SIDE = 1_000
 MARGIN = 20
 OPENING_TURNS, OPENING_CHARACTERS = 3, 110
-# The first four differ most for every kind of eye. Then all again, lighter and darker.
-COLOURS = (
-    *("#7a45c4", "#c2770b", "#0f8fb3", "#b03a5b", "#8a6d1b", "#2f74d0", "#0b8a6f", "#6b7280"),
-    *("#b28fdd", "#dcb071", "#73bfd4", "#d28d9f", "#bba876", "#86b0e5", "#70bdac", "#a9adb5"),
-    *("#522e83", "#825007", "#0a6078", "#76273d", "#5c4912", "#1f4e8b", "#075c4a", "#484c56"),
-)
+# All hues, then all again lighter and darker.
+COLOURS = [mixed(hue, part) for part in (0, 0.42, -0.33) for hue in HUES]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ const CONDITIONS = ["topic", "query", "filters", "span"], STEPS_BACK = [...CONDI
 // Time between two questions about what the server still makes.
 const FOLLOW_MS = 2000;
 
+const unquoted = (text) => text.replace(/["“”„]/g, "");
+
 class Explorer {
   constructor(source, content) {
     Object.assign(this, { source, hits: null, selected: null, request: 0 });
@@ -167,7 +169,7 @@ class Explorer {
     const number = rows.length.toLocaleString("en");
     // A search by meaning has no number of hits: its list ends somewhere.
     if (hits && !exact && rows.length) this.say(close || `The ${number} closest of ${of}.`);
-    else if (text && !rows.length) this.say(`${exact ? "Nobody has said exactly" : "Nothing was found for"} “${text.replace(/["“”„]/g, "")}”.`);
+    else if (text && !rows.length) this.say(`${exact ? "Nobody has said exactly" : "Nothing was found for"} “${unquoted(text)}”.`);
     else this.say(`${many(rows.length)}${narrowed ? ` of ${of}` : ""}.`);
     byId("exports").hidden = !rows.length;
   }
@@ -175,7 +177,7 @@ class Explorer {
   // What to do if no conversation meets the conditions: [name, act].
   #waysOut() {
     const { query, filters, topic, span } = this.state, ways = [], set = (change) => () => this.set(change);
-    const text = query?.text.replace(/["“”„]/g, "");
+    const text = unquoted(query?.text ?? "");
     if (text && this.hits?.way === "exact") ways.push(["Search by meaning", set({ query: { ...query, text, way: "auto" } })]);
     for (const [title, { length }] of Object.entries(filters)) {
       const { [title]: names, ...rest } = filters;
