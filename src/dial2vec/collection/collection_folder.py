@@ -183,6 +183,15 @@ class CollectionFolder:
         seconds = self.rows["date"].cast(pa.int64()).fill_null(np.iinfo(np.int64).min)
         return np.asarray(seconds.to_numpy().astype("datetime64[s]"))
 
+    @property
+    def days(self) -> NDArray[np.int64]:
+        """Day of each dialogue, in days since 1970, int64 [n]; without a date that of its addition."""
+        additions = self.manifest.additions
+        days = np.array([addition.added[:10] for addition in additions], dtype="datetime64[D]")
+        added = np.repeat(days, [addition.dialogues for addition in additions])
+        own = self.times.astype("datetime64[D]")
+        return np.where(np.isnat(own), added, own).astype(np.int64)
+
     @cached_property
     def metadata_kinds(self) -> dict[str, Evidence]:
         """Kind and type of each key of the metadata, the most frequent key first."""

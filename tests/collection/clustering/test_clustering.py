@@ -72,7 +72,7 @@ def test_a_group_that_is_far_from_all_becomes_a_cluster_of_its_own(make):
     assert [one.id for one in after.clusters] == [0, 1, 2, 3]
     assert after.clusters[3].size == 30
     assert topic_of(after, make)[3] == {5}
-    assert after.news == ("Cluster 3 has appeared, with 30 new dialogues that were far from all other clusters.",)
+    assert after.news == ("Cluster 3 has appeared, with 30 new dialogues.",)
     assert [one.name for one in after.clusters[:3]] == [one.name for one in before.clusters]
 
 
@@ -101,14 +101,14 @@ def test_a_cluster_that_falls_into_two_is_told(make):
     raw[120:] = maker_vectors
     raw.tofile(make.folder / "vectors.f32")
     found, _ = read_clusters(collection)
-    # So near that no dialogue counts as far.
+    # No limit, and no level at which a group appears.
     calm = [one.far - 1 for one in found.clusters]
     path = make.folder / "clusters" / "clusters.json"
     record = json.loads(path.read_text())
     for one, far in zip(record["clusters"], calm, strict=True):
         one["far"] = far
     path.write_text(json.dumps(record))
-    after = cluster(Collection(make.folder))
+    after = cluster(Collection(make.folder), level=0)
     assert any("splits into two now" in sentence for sentence in after.news)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from dial2vec.collection.clustering import partition
-from dial2vec.collection.clustering.partition import assign, centres_of, centres_of_groups, dense_centres
+from dial2vec.collection.clustering.partition import assign, centres_of, centres_of_groups
 from dial2vec.collection.clustering.stability import (
     jaccards,
     match_groups,
@@ -55,20 +55,6 @@ def test_separate_groups_are_found_whatever_the_number_of_threads():
         two = centres_of(units, 4, seed=1)
     np.testing.assert_array_equal(one, two)
     assert jaccards(true, assign(units, one).groups, 4).max(axis=1).tolist() == [1, 1, 1, 1]
-
-
-def test_dense_regions_are_found_without_their_number_and_nothing_is_left_out():
-    units, true = groups_of(300, 3, spread=0.08)
-    noise = unit_rows(np.random.default_rng(1).normal(size=(30, 12))).astype(np.float32)
-    centres = dense_centres(np.concatenate([units, noise]), smallest=20, seed=1)
-    assert len(centres) == 3
-    assert jaccards(true, assign(units, centres).groups, 3).max(axis=1).tolist() == [1, 1, 1]
-
-
-def test_where_nothing_is_dense_there_is_no_region():
-    units = unit_rows(np.random.default_rng(1).normal(size=(40, 12))).astype(np.float32)
-    centres = dense_centres(units, smallest=30, seed=1)
-    assert centres.shape == (0, 12)
 
 
 def test_true_clusters_are_stable():

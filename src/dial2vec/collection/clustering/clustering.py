@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.collection.clustering.appearing import LEVEL, WINDOWS, appeared
 from dial2vec.collection.clustering.clusters import (
     Clusters,
     ClusterState,
@@ -29,7 +30,6 @@ from dial2vec.collection.clustering.partition import (
     assign,
     centres_of,
     centres_of_groups,
-    dense_centres,
 )
 from dial2vec.collection.clustering.stability import HALVES, LEAST, SAMPLE, match_groups
 from dial2vec.collection.clustering.tree import find_levels
@@ -48,17 +48,19 @@ def cluster(
     k: int | None = None,
     seed: int = 1,
     from_scratch: bool = False,
+    level: float = LEVEL,
     done: Callable[[int], object] = lambda _: None,
 ) -> Clusters:
     """Cluster a collection, write the clusters into its folder, and return them.
 
     Clusters are cuts of Ward's tree, whose number comes from the dialogues, or k groups by k-means.
     Existing clusters keep their dialogues and centres, and new dialogues are assigned to them. A group of new dialogues
-    that is far from all clusters becomes a cluster, and `news` reports a cluster that splits. With `from_scratch` or
+    that the past does not explain becomes a cluster, and `news` reports a cluster that splits. With `from_scratch` or
     `k`, all dialogues are clustered from scratch; a cluster gets the id of the old one that shares most dialogues with
     it. `restore_clusters` brings the clusters before back.
 
     :param k: number of clusters, by k-means; None chooses it.
+    :param level: chance of a group of new dialogues at any place, below which it becomes a cluster.
     :param done: called with 1 after each of at most `clustering_steps()` steps.
     :raises CorpusError: if there are fewer dialogues than clusters, or too many clusters to measure their stability.
     :raises ArtifactError: if existing clusters are damaged and `from_scratch` is False.
@@ -70,7 +72,7 @@ def cluster(
         decisions = read_decisions(collection.folder)
         grown = before is not None and not from_scratch and k is None
         if before is not None and grown:
-            new = _onto(before, collection)
+            new = _onto(before, collection, level)
         else:
             pins = pinned_rows(before, decisions) if before else {}
             new = _from_scratch(collection, k, seed, done, pins)
@@ -205,24 +207,19 @@ def _split_again(old: ClusterState, new: ClusterState, seen: int, ids: list[int]
     return split_off
 
 
-def _onto(before: Stored, collection: CollectionFolder) -> Undescribed:
-    """Keep the clusters, and add one for each group of new dialogues that is far from all centres.
-
-    All dialogues since the last clustering from scratch count as new. So a topic that grows by a few each day is found.
-    """
+def _onto(before: Stored, collection: CollectionFolder, level: float) -> Undescribed:
+    """Keep the clusters, and add one for each group of new dialogues that the past does not explain."""
     clusters, old = before.base, before.base_state
     units, n_old, next_id = collection.adapted, len(old.centres), before.clusters.next_id
-    added = _appeared(clusters, old.centres, np.asarray(units[clusters.settled :]))
+    added = _appeared(clusters, old, collection, level)
     ids = [cluster.id for cluster in clusters.clusters] + [next_id + at for at in range(len(added))]
-    centres = np.concatenate([old.centres, *(centre[None] for centre, _ in added)])
-    news = [
-        f"Cluster {id} has appeared, with {size} new dialogues that were far from all other clusters."
-        for id, (_, size) in zip(ids[n_old:], added, strict=True)
-    ]
+    centres = np.stack([*old.centres, *added])
     nearest = assign(units, centres, known=old.groups[: clusters.settled])
     groups, limits = nearest.groups, _limits(clusters)
     # A cluster that has appeared has no limit of its own yet.
     limits = np.append(limits, np.full(len(added), np.median(limits)))
+    sizes = np.bincount(groups, minlength=len(centres))[n_old:].tolist()
+    news = [f"Cluster {id} has appeared, with {n:,} new dialogues." for id, n in zip(ids[n_old:], sizes, strict=True)]
     news += _still_far(nearest.similarity[clusters.settled :] < limits[groups[clusters.settled :]])
     fine_centres = np.concatenate([old.fine_centres, centres[n_old:]])
     parents = np.concatenate([old.fine_parents, np.arange(n_old, len(centres), dtype=np.int32)])
@@ -237,20 +234,30 @@ def _onto(before: Stored, collection: CollectionFolder) -> Undescribed:
     return Undescribed(state, areas, ids, clusters.by, clusters.settled, next_id + len(added), news, names)
 
 
-def _appeared(clusters: Clusters, centres: Vectors, new: Vectors) -> list[tuple[Vectors, int]]:
-    """Return centre [d] and size of each group of new dialogues that is far from all centres."""
-    limits = _limits(clusters)
-    nearest = assign(new, centres)
-    far = new[nearest.similarity < limits[nearest.groups]]
-    if len(far) < LEAST:
-        return []
+def _appeared(clusters: Clusters, old: ClusterState, collection: CollectionFolder, level: float) -> list[Vectors]:
+    """Return the centre [d] of each group of new dialogues that the past does not explain.
+
+    Tried are the new dialogues of the last day, the last 3 and 7 days, and all since the last clustering from scratch.
+    Those of a cluster that has appeared since then count as the past.
+    """
+    units, settled, days = collection.adapted, clusters.settled, collection.days
+    young = np.bincount(old.groups[:settled], minlength=len(old.centres)) == 0
     # A group has to be as close together as the dialogues at the rim of other clusters.
-    close, added = float(np.median(limits)), list[tuple[Vectors, int]]()
-    for centre in dense_centres(far, smallest=LEAST, seed=clusters.seed, single=True):
-        own = far[far @ centre > (far @ centres.T).max(axis=1)]
-        if len(own) >= LEAST and _closeness(own) >= close:
-            centres = np.concatenate([centres, centre[None]])
-            added.append((centre, len(own)))
+    close, centres, added = float(np.median(_limits(clusters))), old.centres, list[Vectors]()
+    for window in WINDOWS:
+        nearest = assign(np.asarray(units[settled:]), centres)
+        fresh = np.zeros(len(units), dtype=bool)
+        fresh[settled:] = ~np.append(young, np.ones(len(added), dtype=bool))[nearest.groups]
+        if window:
+            fresh &= days > days.max() - window
+        new, past = np.flatnonzero(fresh), np.flatnonzero(~fresh)
+        for group in appeared(units, past, new, level=level / len(WINDOWS), seed=clusters.seed):
+            own = np.asarray(units[group.rows])
+            centre = unit_rows(own.sum(axis=0, keepdims=True))[0]
+            joins = units[new] @ centre > nearest.similarity[new - settled]
+            if joins.sum() >= LEAST and _closeness(own) >= close:
+                added.append(centre)
+        centres = np.stack([*old.centres, *added])
     return added
 
 

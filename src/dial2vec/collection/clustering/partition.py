@@ -1,4 +1,4 @@
-"""Centres of groups of similar vectors, by spherical k-means or by density, and the nearest centre of each vector."""
+"""Centres of groups of similar vectors, by spherical k-means, and the nearest centre of each vector."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ Groups = NDArray[np.int32]
 
 # Sample size for k-means: one million vectors have the same centres as 50,000 of them.
 SAMPLE = 50_000
-# Sample size and dimensions for HDBSCAN, which compares all pairs.
-DENSE_SAMPLE, DENSE_DIMENSIONS = 10_000, 30
 STARTS = 3
 BLOCK = 65_536
 
@@ -72,26 +70,6 @@ def centres_of(units: Vectors, k: int, *, seed: int) -> Vectors:
     with threadpool_limits(limits=1):
         fitted = KMeans(k, random_state=seed, n_init=STARTS).fit(sample)
     return unit_rows(fitted.cluster_centers_)
-
-
-def dense_centres(units: Vectors, *, smallest: int, seed: int, single: bool = False) -> Vectors:
-    """Return the centres of dense regions, [k, d].
-
-    HDBSCAN (Campello et al. 2013) on a sample of at most 10,000, reduced to 30 principal components: in hundreds of
-    dimensions nothing is dense.
-
-    :param smallest: smallest size of a region, in dialogues of the sample.
-    :param single: True if all vectors may form a single region.
-    """
-    from sklearn.cluster import HDBSCAN
-    from sklearn.decomposition import PCA
-
-    sample = np.asarray(units[sampled(len(units), DENSE_SAMPLE, seed)])
-    with threadpool_limits(limits=1):
-        few = PCA(min(DENSE_DIMENSIONS, *sample.shape), random_state=seed).fit_transform(sample)
-        regions = HDBSCAN(min_cluster_size=smallest, allow_single_cluster=single, copy=True).fit_predict(few)
-    means = [sample[regions == number].mean(axis=0) for number in range(regions.max() + 1)]
-    return unit_rows(np.array(means, dtype=np.float32).reshape(-1, sample.shape[1]))
 
 
 def centres_of_groups(units: Vectors, groups: Groups, k: int | None = None) -> Vectors:
