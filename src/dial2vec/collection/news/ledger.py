@@ -1,0 +1,64 @@
+"""What was told of each topic of a collection, and when, in `news/ledger.json` of its folder."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from conversations.files import read_json, write_json
+from dial2vec.collection.collection_folder import readable
+
+FOLDER, LEDGER = "news", "ledger.json"
+# Days that the first look may spend.
+FIRST = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecord:
+    """From when on the past of a topic counts, in days since 1970; 0 for all of it.
+
+    :param since: first day for its share: it appeared, or was told, then.
+    :param rated: first day for its metadata.
+    """
+
+    since: int = 0
+    rated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The state after a look.
+
+    :param at: time of the look, ISO 8601; "" before the first one.
+    :param dialogues: number of dialogues of the collection then.
+    :param topics: record of each topic, by its id.
+    """
+
+    at: str = ""
+    dialogues: int = 0
+    topics: dict[str, TopicRecord] = field(default_factory=dict)
+
+    def days_until(self, at: datetime) -> float:
+        """Return the days since this look; one before the first."""
+        if not self.at:
+            return FIRST
+        return max(0.0, (at - datetime.fromisoformat(self.at)).total_seconds() / 86400)
+
+    def write(self, folder: Path) -> None:
+        """Write the ledger into a collection's folder, atomically."""
+        write_json(folder / FOLDER / LEDGER, asdict(self))
+
+
+def read_ledger(folder: Path) -> Ledger:
+    """Read the ledger of a collection's folder; an empty one before the first look.
+
+    :raises ArtifactError: if it is damaged.
+    """
+    path = folder / FOLDER / LEDGER
+    if not path.exists():
+        return Ledger()
+    with readable(path, f". Remove {path.parent}: the next look is then the first one."):
+        record = read_json(path)
+        topics = {key: TopicRecord(**value) for key, value in record.pop("topics").items()}
+        return Ledger(**record, topics=topics)

@@ -1,0 +1,217 @@
+"""What is new in a collection since the last look: topics that appeared, grew or shrank, and their metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conversations.words import from_to, percent, printable
+from dial2vec.collection.changes.contrasting import Contrast, contrasts
+from dial2vec.collection.changes.facts import KnownFacts, facts_of
+from dial2vec.collection.changes.grouped import nearest_groups
+from dial2vec.collection.changes.overview import moved
+from dial2vec.collection.clustering.appearing import WINDOWS, appeared
+from dial2vec.collection.clustering.clusters import Cluster
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.news.impact import Impact, impact
+from dial2vec.collection.news.ledger import Ledger, TopicRecord, read_ledger
+from dial2vec.collection.news.telling import Change, News
+from dial2vec.collection.news.testing import NEW, PAST, RATES, SHARES, growth, spent
+
+# Days whose metadata is compared with the days before; conversations that are named; level of what may be emerging.
+RATED_DAYS, SHOWN, EMERGING = 7, 3, 0.05
+# A topic is gone with at most this part of the dialogues that it is expected to have.
+NEARLY_NONE = 0.05
+
+
+def level_of(folder: Path, at: datetime) -> float:
+    """Return the level at which `cluster` may let a topic appear in a collection's folder now."""
+    return NEW * spent(read_ledger(folder).days_until(at))
+
+
+def whats_new(collection: CollectionFolder, *, at: datetime | None = None) -> News:
+    """Return what is new in a collection since the last look; `News.write` records that it was looked at.
+
+    Told is what passes the part of the error rate that this look may spend (`testing.spent`); a group of new dialogues
+    that is less sure is listed as emerging. After a topic was told, its days since then count as its past.
+
+    :param at: time of the look; None means now.
+    :raises ArtifactError: if the collection has no clusters, or damaged ones, or its ledger is damaged.
+    """
+    at = at or datetime.now(UTC)
+    return _Look(collection, read_ledger(collection.folder), at).news()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Topics of a look that can be compared with their past.
+
+    :param places: their places among the clusters, int64 [m].
+    :param records: what the ledger knows of them.
+    """
+
+    places: NDArray[np.int64]
+    records: list[TopicRecord]
+
+
+class _Look:
+    """A look at a collection."""
+
+    def __init__(self, collection: CollectionFolder, ledger: Ledger, at: datetime) -> None:
+        self.collection, self.ledger, self.at = collection, ledger, at
+        self.grouped, self.facts = nearest_groups(collection), facts_of(collection)
+        self.clusters, self.days = self.grouped.clusters.clusters, collection.days
+        self.spends = spent(ledger.days_until(at))
+        # At the first look, what was clustered together is known.
+        self.first_new = ledger.dialogues if ledger.at else self.grouped.clusters.settled
+        self.topics = dict(ledger.topics)
+
+    def news(self) -> News:
+        """Return what is new."""
+        changes = [*self.new_topics(), *self.grown(), *self.rated()]
+        clusters, n = self.grouped.clusters, len(self.collection)
+        since = self.ledger.at or self.collection.manifest.additions[-1].added
+        ledger = Ledger(self.at.isoformat(timespec="seconds"), n, self.topics)
+        fresh = n - self.first_new
+        return News(
+            self.at, since, fresh, len(clusters.shown), tuple(changes), tuple(self.emerging()), self.impact(), ledger
+        )
+
+    def new_topics(self) -> Iterator[Change]:
+        """Tell topics that are not in the ledger and mostly have new dialogues; the others are written there, too."""
+        for place, cluster in enumerate(self.clusters):
+            if str(cluster.id) in self.topics:
+                continue
+            rows = self.rows_of(place)
+            fresh = rows[rows >= self.first_new]
+            self.topics[str(cluster.id)] = TopicRecord()
+            if 2 * len(fresh) > len(rows) and not cluster.hidden:
+                first = int(self.days[fresh].min())
+                self.topics[str(cluster.id)] = TopicRecord(first)
+                share = percent(len(fresh) / max(1, len(self.collection) - self.first_new))
+                words = f"{len(fresh):,} conversations, {share} of the new ones, the first on {_day(first)}"
+                yield self.change("new", cluster, words, fresh, 0.0)
+
+    def grown(self) -> Iterator[Change]:
+        """Tell topics whose share grew or shrank."""
+        seen = self.seen()
+        if not len(seen.places):
+            return
+        first, last = int(self.days.min()), int(self.days.max())
+        first = max(first, last - PAST - RATED_DAYS)
+        counts = np.zeros((last - first + 1, len(self.clusters)), dtype=np.int64)
+        late = self.days >= first
+        np.add.at(counts, (self.days[late] - first, self.grouped.groups[late]), 1)
+        since = np.zeros(len(self.clusters), dtype=np.int64)
+        since[seen.places] = [record.since - first for record in seen.records]
+        found = growth(counts, since)
+        for place in seen.places[np.argsort(found.p[seen.places], kind="stable")].tolist():
+            p = float(found.p[place]) * len(seen.places)
+            if p > SHARES * self.spends:
+                break
+            before, after, window = (getattr(found, name)[place] for name in ("before", "after", "days"))
+            kind = "more" if after > before else "gone" if after <= NEARLY_NONE * before else "less"
+            shares = " → ".join(from_to(float(before), float(after)))
+            words = f"{shares} of the conversations in the last {f'{window} days' if window > 1 else 'day'}"
+            rows = self.rows_of(place)
+            begin = last - int(window) + 1
+            self.retold(place, since=begin)
+            yield self.change(kind, self.clusters[place], words, rows[self.days[rows] >= begin], p)
+
+    def rated(self) -> Iterator[Change]:
+        """Tell metadata of a topic that differs in the last days from the days before."""
+        last, side = int(self.days.max()), np.full(len(self.days), -1)
+        side[self.days > last - RATED_DAYS - PAST] = 0
+        side[self.days > last - RATED_DAYS] = 1
+        seen, k = self.seen(), len(self.clusters)
+        known = np.full(k, last)
+        known[seen.places] = [record.rated for record in seen.records]
+        side[(side == 0) & (self.days < known[self.grouped.groups])] = -1
+        cells = np.where(side >= 0, 2 * self.grouped.groups.astype(np.int64) + side, -1)
+        pairs = np.repeat(np.eye(k, dtype=bool), 2, axis=1)
+        tried = contrasts(self.facts, cells, pairs & (np.arange(2 * k) % 2 == 0), pairs & (np.arange(2 * k) % 2 == 1))
+        tried = [item for item in tried if item.pair in set(seen.places.tolist())]
+        for item in sorted(tried, key=lambda item: item.compared.p):
+            p = item.compared.p * len(tried)
+            if p > RATES * self.spends:
+                break
+            yield self.rating(item, p, side)
+
+    def rating(self, item: Contrast, p: float, side: NDArray[np.int64]) -> Change:
+        compared, rows = item.compared, self.rows_of(item.pair)
+        kind = "rose" if compared.after > compared.before else "fell"
+        subject = item.key if item.value is None else f"{item.value} ({item.key})"
+        words = f"{printable(subject, 40)} {moved(_verb(item, kind), compared.before, compared.after)}"
+        shows = rows[(side[rows] == 1) & _has(self.facts, item, len(side))[rows]]
+        self.retold(item.pair, rated=int(self.days.max()) - RATED_DAYS + 1)
+        return self.change(kind, self.clusters[item.pair], words, shows, p)
+
+    def emerging(self) -> Iterator[Change]:
+        """List groups of new dialogues that may become topics."""
+        born = {str(cluster.id) for cluster in self.clusters} - {*self.ledger.topics} if self.ledger.at else set()
+        young = np.array([str(cluster.id) in born for cluster in self.clusters])
+        fresh = ~young[self.grouped.groups]
+        fresh[: self.first_new] = False
+        units, last = self.collection.adapted, int(self.days.max())
+        listed = np.zeros(len(fresh), dtype=bool)
+        for window in filter(None, WINDOWS):
+            own = fresh & (self.days > last - window) & ~listed
+            groups = appeared(units, np.flatnonzero(~own), np.flatnonzero(own), level=EMERGING, seed=1)
+            for group in groups:
+                listed[group.rows] = True
+                near = self.clusters[int(np.bincount(self.grouped.groups[group.rows]).argmax())]
+                yield self.change("emerging", near, f"{len(group.rows)} alike conversations", group.rows, group.p)
+
+    def impact(self) -> tuple[Impact, ...]:
+        """Return the topics that weigh most in the last weeks, by how badly they go."""
+        cells = np.where(self.days > self.days.max() - PAST // 2, self.grouped.groups, -1).astype(np.int64)
+        return impact(self.facts, cells, self.clusters)
+
+    def seen(self) -> _Seen:
+        """Return the topics of the ledger that are not hidden."""
+        known = [
+            (place, record)
+            for place, cluster in enumerate(self.clusters)
+            if (record := self.topics.get(str(cluster.id))) is not None and not cluster.hidden
+        ]
+        return _Seen(np.array([place for place, _ in known], dtype=np.int64), [record for _, record in known])
+
+    def rows_of(self, place: int) -> NDArray[np.int64]:
+        return np.flatnonzero(self.grouped.groups == place)
+
+    def retold(self, place: int, *, since: int | None = None, rated: int | None = None) -> None:
+        """Note from which day on the past of a topic counts now."""
+        key = str(self.clusters[place].id)
+        was = self.topics[key]
+        self.topics[key] = TopicRecord(since or was.since, rated or was.rated)
+
+    def change(self, kind: str, cluster: Cluster, words: str, rows: NDArray[np.int64], p: float) -> Change:
+        ids = self.collection.rows["dialogue_id"].take(self.grouped.closest(rows, SHOWN)).to_pylist()
+        return Change(kind, cluster.id, cluster.name, words, tuple(ids), len(rows), p)
+
+
+def _verb(item: Contrast, kind: str) -> str:
+    """Return the verb of a mean, or of a share."""
+    return kind if item.value is None else {"rose": "grew", "fell": "shrank"}[kind]
+
+
+def _has(facts: KnownFacts, item: Contrast, n: int) -> NDArray[np.bool_]:
+    """Return which dialogues show a change: those with the value, or beyond the middle of the means."""
+    compared = item.compared
+    if item.value is None:
+        numbers, middle = facts.numbers[item.key], (compared.before + compared.after) / 2
+        return numbers > middle if compared.after > compared.before else numbers < middle
+    values = next(values for values in facts.values if values.key == item.key)
+    has = np.zeros(n, dtype=bool)
+    has[values.rows[values.codes == values.names.index(item.value)]] = True
+    return has
+
+
+def _day(number: int) -> str:
+    when = date(1970, 1, 1) + timedelta(days=number)
+    return f"{when.day} {when:%B}"

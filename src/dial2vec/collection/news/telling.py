@@ -1,0 +1,136 @@
+"""The message on what is new, as text and as a record; records wait in `news` until they are sent."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from conversations.files import read_json, write_json
+from conversations.words import printable
+from dial2vec.collection.news.impact import Impact
+from dial2vec.collection.news.ledger import FOLDER, LEDGER, Ledger, read_ledger
+
+TITLES = {"new": "New", "more": "More", "less": "Less", "gone": "Gone", "rose": "Rose", "fell": "Fell"}
+NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a topic.
+
+    :param kind: "new", "more", "less", "gone", "rose", "fell", or "emerging" for a group near the topic.
+    :param cluster: id of the topic.
+    :param name: name of the topic.
+    :param words: what changed.
+    :param dialogues: ids of up to three dialogues that show it.
+    :param count: number of dialogues that show it.
+    :param p: p-value with all tries of this look counted; 0 for a new topic, which has passed the level already.
+    """
+
+    kind: str
+    cluster: int
+    name: str
+    words: str
+    dialogues: tuple[str, ...]
+    count: int
+    p: float
+
+    @property
+    def sentence(self) -> str:
+        """The change in words, without the dialogues."""
+        near = "near " if self.kind == "emerging" else ""
+        title = f"{TITLES[self.kind]}: " if self.kind in TITLES else ""
+        return f"{title}{near}{printable(self.name, NAME)}: {self.words}"
+
+    @property
+    def line(self) -> str:
+        """The change in words, with dialogues that show it."""
+        return f"{self.sentence} ({', '.join(printable(name, NAME) for name in self.dialogues)})"
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is new in a collection.
+
+    :param when: time of the look.
+    :param since: time of the look before, ISO 8601.
+    :param dialogues: number of new dialogues.
+    :param topics: number of topics.
+    :param changes: what is told.
+    :param emerging: groups of new dialogues that may become topics.
+    :param impact: topics that weigh most.
+    :param ledger: ledger after this look.
+    """
+
+    when: datetime
+    since: str
+    dialogues: int
+    topics: int
+    changes: tuple[Change, ...]
+    emerging: tuple[Change, ...]
+    impact: tuple[Impact, ...]
+    ledger: Ledger
+
+    @property
+    def at(self) -> str:
+        """Time of the look, ISO 8601."""
+        return self.when.isoformat(timespec="seconds")
+
+    @property
+    def id(self) -> str:
+        """Name of the message: a receiver can tell by it that a message comes again."""
+        return f"{self.when:%Y-%m-%dT%H-%M-%S}"
+
+    def text(self, title: str) -> str:
+        """Return the message as plain text.
+
+        :param title: name of the collection.
+        """
+        since = datetime.fromisoformat(self.since)
+        lines = [f"{title}: {self.dialogues:,} new conversations since {since.day} {since:%B}"]
+        lines += [change.line for change in self.changes]
+        if len(self.changes) == 0:
+            lines.append(f"Nothing is new: none of {self.topics} topics changed more than chance makes.")
+        if self.emerging:
+            lines += ["Perhaps emerging, not certain yet:", *(f"  {change.line}" for change in self.emerging)]
+        if self.impact:
+            lines += ["What weighs most in the last four weeks:", *(f"  {row.sentence}" for row in self.impact)]
+        return "\n".join(lines)
+
+    def record(self) -> dict[str, Any]:
+        """Return the message for JSON."""
+        fields = {name: [asdict(item) for item in getattr(self, name)] for name in ("changes", "emerging", "impact")}
+        for name in ("changes", "emerging"):
+            for item, change in zip(fields[name], getattr(self, name), strict=True):
+                item["sentence"] = change.sentence
+        head = {"id": self.id, "at": self.at, "since": self.since, "dialogues": self.dialogues, "topics": self.topics}
+        return head | fields
+
+    def write(self, folder: Path, *, title: str = "") -> Path:
+        """Write the message into a collection's folder as not sent yet, then the ledger; return the message's file.
+
+        The ledger makes it valid: after a kill between the two, the next look tells the same, and `unsent` does not
+        return this one.
+
+        :param title: name of the collection in the text; its folder's name without one.
+        """
+        path = folder / FOLDER / f"{self.id}.json"
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, self.record() | {"text": self.text(title or folder.name), "sent": False})
+        self.ledger.write(folder)
+        return path
+
+
+def unsent(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of a collection's folder that were not sent, oldest first."""
+    records = [read_json(path) for path in sorted((folder / FOLDER).glob("*.json")) if path.name != LEDGER]
+    last = read_ledger(folder).at
+    return [record for record in records if not record["sent"] and record["at"] <= last]
+
+
+def mark_sent(folder: Path, id: str) -> None:
+    """Note that a message was sent."""
+    path = folder / FOLDER / f"{id}.json"
+    write_json(path, read_json(path) | {"sent": True})
