@@ -10,18 +10,21 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import binom
 
-from dial2vec.collection.clustering.partition import Vectors
+from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import sampled
+from dial2vec.encoder.nearest import unit_rows
 
 # Numbers of new dialogues in the balls that are tried.
 SIZES = (5, 7, 10, 15, 20, 30, 50, 80)
 # Most dialogues that are compared, and new dialogues that are compared with them at a time.
-PAST, NEW, BLOCK = 20_000, 4_000, 250
+PAST, NEW, BLOCK = 20_000, 2_000, 250
 # A ball is new if its share of the past is at most this part of its share of the new dialogues.
 NEARLY_NONE = 0.1
 # Days that are tried as new, 0 for all since the last clustering from scratch; and the level of a clustering by hand:
 # 5 % of all nights of a quarter, about, for all windows together.
 WINDOWS, LEVEL = (1, 3, 7, 0), 3e-4
+# Fewest dialogues of a cluster that appears.
+LEAST = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,39 @@ class Appeared:
     p: float
 
 
+def appeared_centres(
+    units: Vectors, days: NDArray[np.int64], centres: Vectors, known: Groups, *, close: float, level: float, seed: int
+) -> list[Vectors]:
+    """Return the centre [d] of each cluster that appears among the dialogues since the last clustering from scratch.
+
+    Tried are those of the last day, the last 3 and 7 days, and all. Those of a cluster that has appeared since the
+    clustering from scratch count as the past.
+
+    :param units: vectors of length 1, float32 [n, d].
+    :param days: day of each dialogue, int64 [n].
+    :param centres: centres of the clusters, float32 [k, d].
+    :param known: clusters of the first dialogues, which were clustered from scratch, int32 [at most n].
+    :param close: least closeness, so that what is scattered is no cluster.
+    :param level: largest p of a group, for all windows together.
+    """
+    settled, added = len(known), list[Vectors]()
+    young = np.bincount(known, minlength=len(centres)) == 0
+    for window in WINDOWS:
+        nearest = assign(np.asarray(units[settled:]), np.stack([*centres, *added]))
+        fresh = np.zeros(len(units), dtype=bool)
+        fresh[settled:] = ~np.append(young, np.ones(len(added), dtype=bool))[nearest.groups]
+        if window:
+            fresh &= days > days.max() - window
+        new, past = np.flatnonzero(fresh), np.flatnonzero(~fresh)
+        for group in appeared(units, past, new, level=level / len(WINDOWS), seed=seed):
+            own = np.asarray(units[group.rows])
+            centre = unit_rows(own.sum(axis=0, keepdims=True))[0]
+            joins = units[new] @ centre > nearest.similarity[new - settled]
+            if joins.sum() >= LEAST and _closeness(own) >= close:
+                added.append(centre)
+    return added
+
+
 def appeared(
     units: Vectors, past: NDArray[np.int64], new: NDArray[np.int64], *, level: float, seed: int
 ) -> list[Appeared]:
@@ -47,7 +83,7 @@ def appeared(
 
     :param units: vectors of length 1, float32 [n, d].
     :param past: rows of the past; of more than 20,000 a sample.
-    :param new: rows of the new dialogues; of more than 4,000 a sample.
+    :param new: rows of the new dialogues; of more than 2,000 a sample.
     :param level: largest p of a group.
     """
     rows, known = new[sampled(len(new), NEW, seed)], past[sampled(len(past), PAST, seed)]
@@ -76,9 +112,22 @@ def _balls(past: Vectors, new: Vectors, sizes: NDArray[np.int64]) -> tuple[NDArr
     for first in range(0, m, BLOCK):
         own = slice(first, min(first + BLOCK, m))
         cosines, with_past = new[own] @ new.T, new[own] @ past.T
-        nearest[own] = np.argsort(-cosines, axis=1, kind="stable")[:, : sizes[-1]]
+        nearest[own] = _largest(cosines, int(sizes[-1]))
         edges = np.take_along_axis(cosines, nearest[own][:, sizes - 1], axis=1)
         counts = np.stack([(with_past >= edges[:, at, None]).sum(axis=1) for at in range(len(sizes))], axis=1)
         chance = binom.logsf(sizes - 1, sizes + counts, m / (m + n))
         log_p[own] = np.where(counts / n <= NEARLY_NONE * sizes / m, chance, 0)
     return nearest, log_p
+
+
+def _largest(cosines: Vectors, most: int) -> NDArray[np.int64]:
+    """Return the places of the largest cosines of each row, the largest first, int64 [rows, most]."""
+    some = np.argpartition(-cosines, most - 1, axis=1)[:, :most]
+    order = np.argsort(-np.take_along_axis(cosines, some, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(some, order, axis=1)
+
+
+def _closeness(units: Vectors) -> float:
+    """Return the mean cosine of each vector to the mean of the others; about 0 for random directions."""
+    others = units.sum(axis=0) - units
+    return float((units * unit_rows(others)).sum(axis=1).mean())

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.appearing import LEVEL, WINDOWS, appeared
+from dial2vec.collection.clustering.appearing import LEVEL, appeared_centres
 from dial2vec.collection.clustering.clusters import (
     Clusters,
     ClusterState,
@@ -34,7 +34,6 @@ from dial2vec.collection.clustering.partition import (
 from dial2vec.collection.clustering.stability import HALVES, LEAST, SAMPLE, match_groups
 from dial2vec.collection.clustering.tree import find_levels
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
 
@@ -211,11 +210,14 @@ def _onto(before: Stored, collection: CollectionFolder, level: float) -> Undescr
     """Keep the clusters, and add one for each group of new dialogues that the past does not explain."""
     clusters, old = before.base, before.base_state
     units, n_old, next_id = collection.adapted, len(old.centres), before.clusters.next_id
-    added = _appeared(clusters, old, collection, level)
+    known, limits = old.groups[: clusters.settled], _limits(clusters)
+    added = appeared_centres(
+        units, collection.days, old.centres, known, close=float(np.median(limits)), level=level, seed=clusters.seed
+    )
     ids = [cluster.id for cluster in clusters.clusters] + [next_id + at for at in range(len(added))]
     centres = np.stack([*old.centres, *added])
-    nearest = assign(units, centres, known=old.groups[: clusters.settled])
-    groups, limits = nearest.groups, _limits(clusters)
+    nearest = assign(units, centres, known=known)
+    groups = nearest.groups
     # A cluster that has appeared has no limit of its own yet.
     limits = np.append(limits, np.full(len(added), np.median(limits)))
     sizes = np.bincount(groups, minlength=len(centres))[n_old:].tolist()
@@ -232,33 +234,6 @@ def _onto(before: Stored, collection: CollectionFolder, level: float) -> Undescr
     split_off = np.concatenate([old.split_off, none_split_off(len(parents) - len(old.split_off))])
     state = ClusterState(centres, groups, fine_centres, parents, fine, split_off)
     return Undescribed(state, areas, ids, clusters.by, clusters.settled, next_id + len(added), news, names)
-
-
-def _appeared(clusters: Clusters, old: ClusterState, collection: CollectionFolder, level: float) -> list[Vectors]:
-    """Return the centre [d] of each group of new dialogues that the past does not explain.
-
-    Tried are the new dialogues of the last day, the last 3 and 7 days, and all since the last clustering from scratch.
-    Those of a cluster that has appeared since then count as the past.
-    """
-    units, settled, days = collection.adapted, clusters.settled, collection.days
-    young = np.bincount(old.groups[:settled], minlength=len(old.centres)) == 0
-    # A group has to be as close together as the dialogues at the rim of other clusters.
-    close, centres, added = float(np.median(_limits(clusters))), old.centres, list[Vectors]()
-    for window in WINDOWS:
-        nearest = assign(np.asarray(units[settled:]), centres)
-        fresh = np.zeros(len(units), dtype=bool)
-        fresh[settled:] = ~np.append(young, np.ones(len(added), dtype=bool))[nearest.groups]
-        if window:
-            fresh &= days > days.max() - window
-        new, past = np.flatnonzero(fresh), np.flatnonzero(~fresh)
-        for group in appeared(units, past, new, level=level / len(WINDOWS), seed=clusters.seed):
-            own = np.asarray(units[group.rows])
-            centre = unit_rows(own.sum(axis=0, keepdims=True))[0]
-            joins = units[new] @ centre > nearest.similarity[new - settled]
-            if joins.sum() >= LEAST and _closeness(own) >= close:
-                added.append(centre)
-        centres = np.stack([*old.centres, *added])
-    return added
 
 
 def _limits(clusters: Clusters) -> Vectors:
@@ -283,9 +258,3 @@ def _areas_with(clusters: Clusters, centres: Vectors, added: Vectors) -> Groups:
     """Return the area of each cluster, int32 [k]; a new cluster joins the area of the nearest old one."""
     areas = np.array([cluster.area for cluster in clusters.clusters], dtype=np.int32)
     return np.concatenate([areas, areas[(added @ centres.T).argmax(axis=1)]]) if len(added) else areas
-
-
-def _closeness(units: Vectors) -> float:
-    """Return the mean cosine of each vector to the mean of the others; about 0 for random directions."""
-    others = units.sum(axis=0) - units
-    return float((units * unit_rows(others)).sum(axis=1).mean())

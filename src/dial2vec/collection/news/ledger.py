@@ -32,11 +32,13 @@ class Ledger:
 
     :param at: time of the look, ISO 8601; "" before the first one.
     :param dialogues: number of dialogues of the collection then.
+    :param settled: number of dialogues at the last clustering from scratch before the look.
     :param topics: record of each topic, by its id.
     """
 
     at: str = ""
     dialogues: int = 0
+    settled: int = 0
     topics: dict[str, TopicRecord] = field(default_factory=dict)
 
     def days_until(self, at: datetime) -> float:

@@ -22,11 +22,14 @@ from dial2vec.collection.news.impact import Impact, impact
 from dial2vec.collection.news.ledger import Ledger, TopicRecord, read_ledger
 from dial2vec.collection.news.telling import Change, News
 from dial2vec.collection.news.testing import NEW, PAST, RATES, SHARES, growth, spent
+from dial2vec.collection.news.testing import WINDOWS as TRIED
 
 # Days whose metadata is compared with the days before; conversations that are named; level of what may be emerging.
 RATED_DAYS, SHOWN, EMERGING = 7, 3, 0.05
 # A topic is gone with at most this part of the dialogues that it is expected to have.
 NEARLY_NONE = 0.05
+# With fewer conversations on most days, weeks are counted.
+MANY = 100
 
 
 def level_of(folder: Path, at: datetime) -> float:
@@ -34,17 +37,25 @@ def level_of(folder: Path, at: datetime) -> float:
     return NEW * spent(read_ledger(folder).days_until(at))
 
 
-def whats_new(collection: CollectionFolder, *, at: datetime | None = None) -> News:
+def whats_new(
+    collection: CollectionFolder,
+    *,
+    at: datetime | None = None,
+    grouped: Grouped | None = None,
+    ledger: Ledger | None = None,
+) -> News:
     """Return what is new in a collection since the last look; `News.write` records that it was looked at.
 
     Told is what passes the part of the error rate that this look may spend (`testing.spent`); a group of new dialogues
     that is less sure is listed as emerging. After a topic was told, its days since then count as its past.
 
     :param at: time of the look; None means now.
+    :param grouped: groups of all dialogues, if they are known.
+    :param ledger: state after the last look, if it is known.
     :raises ArtifactError: if the collection has no clusters, or damaged ones, or its ledger is damaged.
     """
     at = at or datetime.now(UTC)
-    return _Look(collection, read_ledger(collection.folder), at).news()
+    return _Look(collection, grouped or nearest_groups(collection), ledger or read_ledger(collection.folder), at).news()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +73,15 @@ class _Seen:
 class _Look:
     """A look at a collection."""
 
-    def __init__(self, collection: CollectionFolder, ledger: Ledger, at: datetime) -> None:
+    def __init__(self, collection: CollectionFolder, grouped: Grouped, ledger: Ledger, at: datetime) -> None:
         self.collection, self.ledger, self.at = collection, ledger, at
-        self.grouped, self.facts = nearest_groups(collection), facts_of(collection)
+        self.grouped, self.facts = grouped, facts_of(collection)
         self.clusters, self.days = self.grouped.clusters.clusters, collection.days
         self.spends = spent(ledger.days_until(at))
-        # At the first look, what was clustered together is known.
-        self.first_new = ledger.dialogues if ledger.at else self.grouped.clusters.settled
+        # What was clustered from scratch is known; a clustering since the last look does not make it older.
+        settled = self.grouped.clusters.settled
+        self.first_new = ledger.dialogues if ledger.at else settled
+        self.settled = min(settled, ledger.settled) if ledger.at else settled
         self.topics = dict(ledger.topics)
 
     def news(self) -> News:
@@ -76,7 +89,7 @@ class _Look:
         changes = [*self.new_topics(), *self.grown(), *self.rated()]
         clusters, n = self.grouped.clusters, len(self.collection)
         since = self.ledger.at or self.collection.manifest.additions[-1].added
-        ledger = Ledger(self.at.isoformat(timespec="seconds"), n, self.topics)
+        ledger = Ledger(self.at.isoformat(timespec="seconds"), n, clusters.settled, self.topics)
         fresh = n - self.first_new
         return News(
             self.at, since, fresh, len(clusters.shown), tuple(changes), tuple(self.emerging()), self.impact(), ledger
@@ -88,13 +101,13 @@ class _Look:
             if str(cluster.id) in self.topics:
                 continue
             rows = self.rows_of(place)
-            fresh = rows[rows >= self.first_new]
+            fresh = rows[rows >= self.settled]
             self.topics[str(cluster.id)] = TopicRecord()
             if 2 * len(fresh) > len(rows) and not cluster.hidden:
                 first = int(self.days[fresh].min())
                 self.topics[str(cluster.id)] = TopicRecord(first)
-                share = percent(len(fresh) / max(1, len(self.collection) - self.first_new))
-                words = f"{len(fresh):,} conversations, {share} of the new ones, the first on {_day(first)}"
+                share = percent(len(fresh) / max(1, int((self.days >= first).sum())))
+                words = f"{len(fresh):,} conversations, the first on {_day(first)}, {share} of those since then"
                 yield self.change("new", cluster, words, fresh, 0.0)
 
     def grown(self) -> Iterator[Change]:
@@ -102,14 +115,17 @@ class _Look:
         seen = self.seen()
         if not len(seen.places):
             return
-        first, last = int(self.days.min()), int(self.days.max())
-        first = max(first, last - PAST - RATED_DAYS)
-        counts = np.zeros((last - first + 1, len(self.clusters)), dtype=np.int64)
-        late = self.days >= first
-        np.add.at(counts, (self.days[late] - first, self.grouped.groups[late]), 1)
+        last = int(self.days.max())
+        ages = last - self.days
+        # Where there are few conversations a day, weeks are counted.
+        unit = 1 if np.median(np.unique(ages, return_counts=True)[1]) >= MANY else 7
+        periods = min(int(ages.max()) // unit + 1, PAST + max(TRIED))
+        late = ages < unit * periods
+        counts = np.zeros((periods, len(self.clusters)), dtype=np.int64)
+        np.add.at(counts, (periods - 1 - ages[late] // unit, self.grouped.groups[late]), 1)
         since = np.zeros(len(self.clusters), dtype=np.int64)
-        since[seen.places] = [record.since - first for record in seen.records]
-        found = growth(counts, since)
+        since[seen.places] = [periods - (last - record.since) // unit for record in seen.records]
+        found = growth(counts, since, season=7 if unit == 1 else 1)
         for place in seen.places[np.argsort(found.p[seen.places], kind="stable")].tolist():
             p = float(found.p[place]) * len(seen.places)
             if p > SHARES * self.spends:
@@ -117,9 +133,9 @@ class _Look:
             before, after, window = (getattr(found, name)[place] for name in ("before", "after", "days"))
             kind = "more" if after > before else "gone" if after <= NEARLY_NONE * before else "less"
             shares = " → ".join(from_to(float(before), float(after)))
-            words = f"{shares} of the conversations in the last {f'{window} days' if window > 1 else 'day'}"
+            words = f"{shares} of the conversations in the last {_span(int(window) * unit)}"
             rows = self.rows_of(place)
-            begin = last - int(window) + 1
+            begin = last - int(window) * unit + 1
             self.retold(place, since=begin)
             yield self.change(kind, self.clusters[place], words, rows[self.days[rows] >= begin], p)
 
@@ -210,6 +226,10 @@ def _has(facts: KnownFacts, item: Contrast, n: int) -> NDArray[np.bool_]:
     has = np.zeros(n, dtype=bool)
     has[values.rows[values.codes == values.names.index(item.value)]] = True
     return has
+
+
+def _span(days: int) -> str:
+    return "day" if days == 1 else f"{days} days"
 
 
 def _day(number: int) -> str:

@@ -17,9 +17,8 @@ ALPHA, QUARTER = 0.05, 91
 NEW, SHARES, RATES = 0.4, 0.4, 0.2
 # Lengths of the last days that are tried, and days before them that count as the past.
 WINDOWS, PAST = (1, 3, 7), 56
-# Fewest earlier windows that a topic is compared with, fewest days of its past, and earlier windows that the dispersion
-# of all topics weighs as much as.
-LEAST, LEAST_DAYS, SHARED = 3, 7, 10
+# Fewest earlier windows that a topic is compared with, and those that the dispersion of all topics weighs as much as.
+LEAST, SHARED = 3, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def spent(days: float) -> float:
     return ALPHA * min(days, QUARTER) / QUARTER
 
 
-def growth(counts: Counts, since: Counts) -> Growth:
+def growth(counts: Counts, since: Counts, *, season: int = 7) -> Growth:
     """Compare the last days with the days before, for each topic.
 
     Each window is compared with those of the same length that ended on the same weekday in earlier weeks; before there
@@ -58,8 +57,9 @@ def growth(counts: Counts, since: Counts) -> Growth:
 
     :param counts: dialogues of each day and topic, int64 [days, k]; days without dialogues have zeros.
     :param since: first day from which the past of a topic counts, int64 [k]: it appeared, or was told, then.
+    :param season: days after which a pattern comes again; 1 if the rows of `counts` are weeks.
     """
-    k, tried = counts.shape[1], [_window(counts, since, days) for days in WINDOWS]
+    k, tried = counts.shape[1], [_window(counts, since, days, season) for days in WINDOWS]
     p = np.stack([row for window in tried for row in window[:2]])
     best = p.argmin(axis=0)
     window, topics = best // 2, np.arange(k)
@@ -68,15 +68,17 @@ def growth(counts: Counts, since: Counts) -> Growth:
     return Growth(smallest, np.array(WINDOWS)[window], before, after, count.astype(np.int64))
 
 
-def _window(counts: Counts, since: Counts, days: int) -> tuple[Figures, Figures, Figures, Figures, Figures]:
+def _window(
+    counts: Counts, since: Counts, days: int, season: int
+) -> tuple[Figures, Figures, Figures, Figures, Figures]:
     """Return p that a topic grew and that it shrank, its expected and its own share, and its count, for one window."""
     own = counts[-days:].sum(axis=0).astype(np.float64)
     n, k = own.sum(), counts.shape[1]
     more, less, expected, ready = np.ones(k), np.ones(k), np.zeros(k), np.zeros(k, dtype=bool)
     # Later ones only where there are too few weeks.
-    for stride in (7, days):
+    for stride in (max(season, days), days):
         x, usable = _earlier(counts, since, days, stride)
-        now = (usable.sum(axis=0) >= max(LEAST, LEAST_DAYS // stride)) & ~ready
+        now = (usable.sum(axis=0) >= max(LEAST, season // stride)) & ~ready
         tails = _tails(own, n, x, usable)
         more, less, expected = (np.where(now, new, old) for new, old in zip(tails, (more, less, expected), strict=True))
         ready |= now
