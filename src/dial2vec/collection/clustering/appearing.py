@@ -23,13 +23,13 @@ NEARLY_NONE = 0.1
 # Days that are tried as new, 0 for all since the last clustering from scratch; and the level of a clustering by hand:
 # 5 % of all nights of a quarter, about, for all windows together.
 WINDOWS, LEVEL = (1, 3, 7, 0), 3e-4
-# Fewest dialogues of a cluster that appears.
-LEAST = 15
+# Fewest dialogues of a cluster that appears, and the level at which a group may become one.
+LEAST, EMERGING = 15, 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Appeared:
-    """A group of new dialogues.
+    """A group of new dialogues that the past does not explain.
 
     :param rows: rows of its dialogues, ascending.
     :param p: chance of such a group at any place, if the new dialogues were like the past, in [0, 1].
@@ -38,24 +38,37 @@ class Appeared:
     rows: NDArray[np.int64]
     p: float
 
+    def overlaps(self, others: list[Appeared]) -> bool:
+        """Return whether it shares a dialogue with one of some groups."""
+        return any(np.isin(self.rows, other.rows).any() for other in others)
 
-def appeared_centres(
+    def mean(self, units: Vectors) -> tuple[Vectors, float]:
+        """Return the centre of its dialogues [d], and how close they are: the mean cosine of each to the others' mean.
+
+        The closeness of random directions is about 0.
+        """
+        own = np.asarray(units[self.rows])
+        total = own.sum(axis=0, keepdims=True)
+        return unit_rows(total)[0], float((own * unit_rows(total - own)).sum(axis=1).mean())
+
+
+def appearing(
     units: Vectors, days: NDArray[np.int64], centres: Vectors, known: Groups, *, close: float, level: float, seed: int
-) -> list[Vectors]:
-    """Return the centre [d] of each cluster that appears among the dialogues since the last clustering from scratch.
+) -> tuple[list[Vectors], list[Appeared]]:
+    """Return the centre [d] of each cluster that appears since the clustering from scratch, and what may become one.
 
-    Tried are those of the last day, the last 3 and 7 days, and all. Those of a cluster that has appeared since the
-    clustering from scratch count as the past.
+    Tried are the new dialogues of the last day, the last 3 and 7 days, and all. Those of a cluster that has appeared
+    since the clustering from scratch count as the past.
 
     :param units: vectors of length 1, float32 [n, d].
     :param days: day of each dialogue, int64 [n].
     :param centres: centres of the clusters, float32 [k, d].
     :param known: clusters of the first dialogues, which were clustered from scratch, int32 [at most n].
     :param close: least closeness, so that what is scattered is no cluster.
-    :param level: largest p of a group, for all windows together.
+    :param level: largest p of a cluster, for all windows together; groups with up to 0.05 may become one.
     """
-    settled, added = len(known), list[Vectors]()
-    young = np.bincount(known, minlength=len(centres)) == 0
+    settled, young = len(known), np.bincount(known, minlength=len(centres)) == 0
+    added, sure, perhaps = list[Vectors](), list[Appeared](), list[Appeared]()
     for window in WINDOWS:
         nearest = assign(np.asarray(units[settled:]), np.stack([*centres, *added]))
         fresh = np.zeros(len(units), dtype=bool)
@@ -63,13 +76,15 @@ def appeared_centres(
         if window:
             fresh &= days > days.max() - window
         new, past = np.flatnonzero(fresh), np.flatnonzero(~fresh)
-        for group in appeared(units, past, new, level=level / len(WINDOWS), seed=seed):
-            own = np.asarray(units[group.rows])
-            centre = unit_rows(own.sum(axis=0, keepdims=True))[0]
+        for group in appeared(units, past, new, level=EMERGING / len(WINDOWS), seed=seed):
+            centre, closeness = group.mean(units)
             joins = units[new] @ centre > nearest.similarity[new - settled]
-            if joins.sum() >= LEAST and _closeness(own) >= close:
+            if closeness >= close and group.p <= level / len(WINDOWS) and joins.sum() >= LEAST:
                 added.append(centre)
-    return added
+                sure.append(group)
+            elif closeness >= close and not group.overlaps(perhaps):
+                perhaps.append(group)
+    return added, [group for group in perhaps if not group.overlaps(sure)]
 
 
 def appeared(
@@ -114,7 +129,11 @@ def _balls(past: Vectors, new: Vectors, sizes: NDArray[np.int64]) -> tuple[NDArr
         cosines, with_past = new[own] @ new.T, new[own] @ past.T
         nearest[own] = _largest(cosines, int(sizes[-1]))
         edges = np.take_along_axis(cosines, nearest[own][:, sizes - 1], axis=1)
-        counts = np.stack([(with_past >= edges[:, at, None]).sum(axis=1) for at in range(len(sizes))], axis=1)
+        # Few of the past are in the largest ball, and only these can be in the others.
+        row, column = np.nonzero(with_past >= edges[:, -1:])
+        close = with_past[row, column]
+        inside = [np.bincount(row[close >= edges[row, at]], minlength=len(edges)) for at in range(len(sizes))]
+        counts = np.stack(inside, axis=1)
         chance = binom.logsf(sizes - 1, sizes + counts, m / (m + n))
         log_p[own] = np.where(counts / n <= NEARLY_NONE * sizes / m, chance, 0)
     return nearest, log_p
@@ -125,9 +144,3 @@ def _largest(cosines: Vectors, most: int) -> NDArray[np.int64]:
     some = np.argpartition(-cosines, most - 1, axis=1)[:, :most]
     order = np.argsort(-np.take_along_axis(cosines, some, axis=1), axis=1, kind="stable")
     return np.take_along_axis(some, order, axis=1)
-
-
-def _closeness(units: Vectors) -> float:
-    """Return the mean cosine of each vector to the mean of the others; about 0 for random directions."""
-    others = units.sum(axis=0) - units
-    return float((units * unit_rows(others)).sum(axis=1).mean())

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.appearing import LEVEL, appeared_centres
+from dial2vec.collection.clustering.appearing import LEVEL, appearing
 from dial2vec.collection.clustering.clusters import (
     Clusters,
     ClusterState,
@@ -211,7 +211,7 @@ def _onto(before: Stored, collection: CollectionFolder, level: float) -> Undescr
     clusters, old = before.base, before.base_state
     units, n_old, next_id = collection.adapted, len(old.centres), before.clusters.next_id
     known, limits = old.groups[: clusters.settled], _limits(clusters)
-    added = appeared_centres(
+    added, perhaps = appearing(
         units, collection.days, old.centres, known, close=float(np.median(limits)), level=level, seed=clusters.seed
     )
     ids = [cluster.id for cluster in clusters.clusters] + [next_id + at for at in range(len(added))]
@@ -233,7 +233,17 @@ def _onto(before: Stored, collection: CollectionFolder, level: float) -> Undescr
     names = {cluster.id: cluster.name for cluster in clusters.clusters}
     split_off = np.concatenate([old.split_off, none_split_off(len(parents) - len(old.split_off))])
     state = ClusterState(centres, groups, fine_centres, parents, fine, split_off)
-    return Undescribed(state, areas, ids, clusters.by, clusters.settled, next_id + len(added), news, names)
+    return Undescribed(
+        state,
+        areas,
+        ids,
+        clusters.by,
+        clusters.settled,
+        next_id + len(added),
+        news,
+        names,
+        tuple(tuple(group.rows.tolist()) for group in perhaps),
+    )
 
 
 def _limits(clusters: Clusters) -> Vectors:

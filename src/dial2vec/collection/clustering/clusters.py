@@ -84,6 +84,7 @@ class Clusters:
     :param fine: parts of clusters.
     :param lineage: name of the first clustering, after which ids went on.
     :param adapted: name of the adaptation of the vectors that the centres belong to; empty for plain vectors.
+    :param emerging: rows of new dialogues of groups that may become clusters, but may be chance.
     """
 
     fingerprint: str
@@ -99,6 +100,7 @@ class Clusters:
     fine: tuple[FineTopic, ...] = ()
     lineage: str = ""
     adapted: str = ""
+    emerging: tuple[tuple[int, ...], ...] = ()
 
     @property
     def shown(self) -> tuple[Cluster, ...]:
@@ -225,7 +227,8 @@ def _from_record(record: dict[str, Any]) -> Clusters:
     )
     areas = tuple(Area(**_with_terms(area)) for area in record["areas"])
     fine = tuple(FineTopic(**_with_terms(topic)) for topic in record["fine"])
-    return Clusters(**record | {"clusters": clusters, "news": tuple(record["news"]), "areas": areas, "fine": fine})
+    lists = {"news": tuple(record["news"]), "emerging": tuple(map(tuple, record.get("emerging", ())))}
+    return Clusters(**record | lists | {"clusters": clusters, "areas": areas, "fine": fine})
 
 
 def _with_terms(record: dict[str, Any]) -> dict[str, Any]:

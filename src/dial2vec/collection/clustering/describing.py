@@ -30,6 +30,7 @@ class Undescribed:
     :param state: arrays of the clusters; `groups` and `fine` cover all dialogues.
     :param areas: area of each cluster, int32 [k].
     :param names: names to keep, by id.
+    :param emerging: rows of new dialogues that may become clusters.
     """
 
     state: ClusterState
@@ -40,6 +41,7 @@ class Undescribed:
     next_id: int
     news: list[str]
     names: dict[int, str]
+    emerging: tuple[tuple[int, ...], ...] = ()
 
 
 def describe_clusters(
@@ -78,7 +80,7 @@ def describe_clusters(
         collection.manifest.fingerprint, new.by, seed, facts.stability.agreement, len(collection), new.settled,
         new.next_id, tuple(clusters), tuple(news), _areas(facts.vocabulary, new, clusters),
         _fine_topics(facts.vocabulary, namer, new, clusters, before.fine if before and new.names else ()), lineage,
-        "" if collection.adaptation is None else collection.adaptation.name,
+        "" if collection.adaptation is None else collection.adaptation.name, new.emerging,
     )  # fmt: skip
 
 

@@ -13,19 +13,18 @@ from numpy.typing import NDArray
 from conversations.words import from_to, percent, printable
 from dial2vec.collection.changes.contrasting import Contrast, contrasts
 from dial2vec.collection.changes.facts import KnownFacts, facts_of
-from dial2vec.collection.changes.grouped import nearest_groups
+from dial2vec.collection.changes.grouped import Grouped, nearest_groups
 from dial2vec.collection.changes.overview import moved
-from dial2vec.collection.clustering.appearing import WINDOWS, appeared
 from dial2vec.collection.clustering.clusters import Cluster
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.news.impact import Impact, impact
 from dial2vec.collection.news.ledger import Ledger, TopicRecord, read_ledger
 from dial2vec.collection.news.telling import Change, News
-from dial2vec.collection.news.testing import NEW, PAST, RATES, SHARES, growth, spent
+from dial2vec.collection.news.testing import NEW, PAST, RATES, SHARES, clear_growth, spent
 from dial2vec.collection.news.testing import WINDOWS as TRIED
 
-# Days whose metadata is compared with the days before; conversations that are named; level of what may be emerging.
-RATED_DAYS, SHOWN, EMERGING = 7, 3, 0.05
+# Days whose metadata is compared with the days before, and conversations that are named.
+RATED_DAYS, SHOWN = 7, 3
 # A topic is gone with at most this part of the dialogues that it is expected to have.
 NEARLY_NONE = 0.05
 # With fewer conversations on most days, weeks are counted.
@@ -125,19 +124,15 @@ class _Look:
         np.add.at(counts, (periods - 1 - ages[late] // unit, self.grouped.groups[late]), 1)
         since = np.zeros(len(self.clusters), dtype=np.int64)
         since[seen.places] = [periods - (last - record.since) // unit for record in seen.records]
-        found = growth(counts, since, season=7 if unit == 1 else 1)
-        for place in seen.places[np.argsort(found.p[seen.places], kind="stable")].tolist():
-            p = float(found.p[place]) * len(seen.places)
-            if p > SHARES * self.spends:
-                break
-            before, after, window = (getattr(found, name)[place] for name in ("before", "after", "days"))
-            kind = "more" if after > before else "gone" if after <= NEARLY_NONE * before else "less"
-            shares = " → ".join(from_to(float(before), float(after)))
-            words = f"{shares} of the conversations in the last {_span(int(window) * unit)}"
-            rows = self.rows_of(place)
-            begin = last - int(window) * unit + 1
-            self.retold(place, since=begin)
-            yield self.change(kind, self.clusters[place], words, rows[self.days[rows] >= begin], p)
+        places = seen.places.tolist()
+        for row in clear_growth(counts, since, places, level=SHARES * self.spends, season=7 if unit == 1 else 1):
+            kind = "more" if row.after > row.before else "gone" if row.after <= NEARLY_NONE * row.before else "less"
+            shares = " → ".join(from_to(row.before, row.after))
+            begin = last - row.days * unit + 1
+            rows = self.rows_of(row.topic)
+            words = f"{shares} of the conversations in the last {_span(row.days * unit)}"
+            self.retold(row.topic, since=begin)
+            yield self.change(kind, self.clusters[row.topic], words, rows[self.days[rows] >= begin], row.p)
 
     def rated(self) -> Iterator[Change]:
         """Tell metadata of a topic that differs in the last days from the days before."""
@@ -168,20 +163,12 @@ class _Look:
         return self.change(kind, self.clusters[item.pair], words, shows, p)
 
     def emerging(self) -> Iterator[Change]:
-        """List groups of new dialogues that may become topics."""
-        born = {str(cluster.id) for cluster in self.clusters} - {*self.ledger.topics} if self.ledger.at else set()
-        young = np.array([str(cluster.id) in born for cluster in self.clusters])
-        fresh = ~young[self.grouped.groups]
-        fresh[: self.first_new] = False
-        units, last = self.collection.adapted, int(self.days.max())
-        listed = np.zeros(len(fresh), dtype=bool)
-        for window in filter(None, WINDOWS):
-            own = fresh & (self.days > last - window) & ~listed
-            groups = appeared(units, np.flatnonzero(~own), np.flatnonzero(own), level=EMERGING, seed=1)
-            for group in groups:
-                listed[group.rows] = True
-                near = self.clusters[int(np.bincount(self.grouped.groups[group.rows]).argmax())]
-                yield self.change("emerging", near, f"{len(group.rows)} alike conversations", group.rows, group.p)
+        """List groups with new dialogues that may become topics."""
+        for group in self.grouped.clusters.emerging:
+            rows = np.array(group, dtype=np.int64)
+            if (rows >= self.first_new).any():
+                near = self.clusters[int(np.bincount(self.grouped.groups[rows]).argmax())]
+                yield self.change("emerging", near, f"{len(rows)} alike conversations", rows, 1.0)
 
     def impact(self) -> tuple[Impact, ...]:
         """Return the topics that weigh most in the last weeks, by how badly they go."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,20 +24,20 @@ LEAST, SHARED = 3, 10
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The clearest change of the share of each topic.
+    """The clearest change of the share of a topic.
 
-    :param p: p-value, times the number of windows and directions that were tried, float64 [k].
-    :param days: length of the window, int64 [k].
-    :param before: share that the past expects, float64 [k].
-    :param after: share in the window, float64 [k].
-    :param count: dialogues in the window, int64 [k].
+    :param topic: column of the topic.
+    :param p: p-value, times the number of windows, directions and topics that were tried.
+    :param days: length of the window.
+    :param before: share that the past expects.
+    :param after: share in the window.
     """
 
-    p: Figures
-    days: Counts
-    before: Figures
-    after: Figures
-    count: Counts
+    topic: int
+    p: float
+    days: int
+    before: float
+    after: float
 
 
 def spent(days: float) -> float:
@@ -48,58 +49,84 @@ def spent(days: float) -> float:
     return ALPHA * min(days, QUARTER) / QUARTER
 
 
-def growth(counts: Counts, since: Counts, *, season: int = 7) -> Growth:
-    """Compare the last days with the days before, for each topic.
+def clear_growth(counts: Counts, since: Counts, topics: Sequence[int], *, level: float, season: int) -> list[Growth]:
+    """Return the topics whose share in the last days is not what their past makes it, the clearest first.
 
     Each window is compared with those of the same length that ended on the same weekday in earlier weeks; before there
     are three of them, with all earlier windows. The count of a topic is beta-binomial: its share varies from window to
-    window as much as it did in the past, but at least as by chance.
+    window as much as it did in the past, but at least as by chance. Shares add up to 1, so where one topic grows, all
+    others have less: the clearest change is taken away until none is left, and a topic counts as a share of those that
+    did not change.
 
     :param counts: dialogues of each day and topic, int64 [days, k]; days without dialogues have zeros.
     :param since: first day from which the past of a topic counts, int64 [k]: it appeared, or was told, then.
+    :param topics: columns that are tried.
+    :param level: largest p, for all that is tried.
     :param season: days after which a pattern comes again; 1 if the rows of `counts` are weeks.
     """
-    k, tried = counts.shape[1], [_window(counts, since, days, season) for days in WINDOWS]
-    p = np.stack([row for window in tried for row in window[:2]])
-    best = p.argmin(axis=0)
-    window, topics = best // 2, np.arange(k)
-    before, after, count = (np.stack([each[at] for each in tried])[window, topics] for at in (2, 3, 4))
-    smallest = np.minimum(p[best, topics] * len(p), 1)
-    return Growth(smallest, np.array(WINDOWS)[window], before, after, count.astype(np.int64))
+    clear, changed = list[Growth](), since > 0
+    left = np.isin(np.arange(len(since)), topics)
+    while left.any():
+        rows = [
+            row for side in (left & ~changed, left & changed) for row in _growth(counts, since, side, ~changed, season)
+        ]
+        best = min(rows, key=lambda row: row.p)
+        best = replace(best, p=min(best.p * len(topics), 1.0))
+        if best.p > level:
+            break
+        clear.append(best)
+        left[best.topic], changed[best.topic] = False, True
+    return clear
+
+
+def _growth(
+    counts: Counts, since: Counts, tried: NDArray[np.bool_], whole: NDArray[np.bool_], season: int
+) -> list[Growth]:
+    """Return the clearest change of each of some topics, as shares of themselves and the whole."""
+    topics = np.flatnonzero(tried)
+    own, rest = counts[:, topics], counts[:, whole].sum(axis=1)
+    totals = rest[:, None] + np.where(whole[topics], 0, own)
+    windows = [_window(own, totals, since[topics], days, season) for days in WINDOWS]
+    p = np.stack([row for window in windows for row in window[:2]])
+    best, at = p.argmin(axis=0), np.arange(len(topics))
+    before, after = (np.stack([window[place] for window in windows])[best // 2, at] for place in (2, 3))
+    lengths = np.array(WINDOWS)[best // 2]
+    columns = (topics, p[best, at] * len(p), lengths, before, after)
+    return [Growth(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _window(
-    counts: Counts, since: Counts, days: int, season: int
-) -> tuple[Figures, Figures, Figures, Figures, Figures]:
-    """Return p that a topic grew and that it shrank, its expected and its own share, and its count, for one window."""
-    own = counts[-days:].sum(axis=0).astype(np.float64)
-    n, k = own.sum(), counts.shape[1]
+    counts: Counts, totals: Counts, since: Counts, days: int, season: int
+) -> tuple[Figures, Figures, Figures, Figures]:
+    """Return p that a topic grew and that it shrank, and its expected and its own share, for one window."""
+    own, n = (each[-days:].sum(axis=0).astype(np.float64) for each in (counts, totals))
+    k = counts.shape[1]
     more, less, expected, ready = np.ones(k), np.ones(k), np.zeros(k), np.zeros(k, dtype=bool)
     # Later ones only where there are too few weeks.
     for stride in (max(season, days), days):
-        x, usable = _earlier(counts, since, days, stride)
+        x, sizes = (_earlier(each, days, stride) for each in (counts, totals))
+        ends = len(counts) - stride * np.arange(1, len(x) + 1)
+        usable = (ends[:, None] - days >= since) & (sizes > 0)
         now = (usable.sum(axis=0) >= max(LEAST, season // stride)) & ~ready
-        tails = _tails(own, n, x, usable)
+        tails = _tails(own, n, np.where(usable, x, 0), np.where(usable, sizes, 0))
         more, less, expected = (np.where(now, new, old) for new, old in zip(tails, (more, less, expected), strict=True))
         ready |= now
-    return more, less, expected, own / max(n, 1), own
+    return more, less, expected, own / np.maximum(n, 1)
 
 
-def _earlier(counts: Counts, since: Counts, days: int, stride: int) -> tuple[Counts, NDArray[np.bool_]]:
-    """Return the counts of earlier windows [m, k], the latest first, and whether a topic can be compared with each."""
+def _earlier(counts: Counts, days: int, stride: int) -> Counts:
+    """Return the sums of earlier windows, which end `stride` days before each other, the latest first, [windows, k]."""
     sums = np.concatenate([np.zeros((1, counts.shape[1]), dtype=np.int64), counts.cumsum(axis=0)])
-    ends = np.arange(len(counts) - max(days, stride), max(days - 1, len(counts) - days - PAST), -stride)
-    x = sums[ends] - sums[ends - days]
-    return x, (ends[:, None] - days >= since) & (x.sum(axis=1) > 0)[:, None]
+    ends = np.arange(len(counts) - stride, max(days - 1, len(counts) - days - PAST), -stride)
+    return sums[ends] - sums[ends - days]
 
 
-def _tails(own: Figures, n: float, x: Counts, usable: NDArray[np.bool_]) -> tuple[Figures, Figures, Figures]:
+def _tails(own: Figures, n: Figures, x: Counts, sizes: Counts) -> tuple[Figures, Figures, Figures]:
     """Return the chances of as many dialogues or more, and as many or fewer, and the expected share, of each topic."""
-    sizes = np.where(usable, x.sum(axis=1)[:, None], 0)
-    total, windows = sizes.sum(axis=0), usable.sum(axis=0)
-    share = (np.where(usable, x, 0).sum(axis=0) + 0.5) / (total + 1)
+    total, windows = sizes.sum(axis=0), (sizes > 0).sum(axis=0)
+    share = (x.sum(axis=0) + 0.5) / (total + 1)
     variance = np.maximum(sizes * share * (1 - share), 1e-9)
-    squares = np.where(usable, (x - sizes * share) ** 2 / variance, 0).sum(axis=0)
+    squares = ((x - sizes * share) ** 2 / variance).sum(axis=0)
     freedom = np.maximum(windows - 1, 0)
     # The rate of a topic varies by a part of itself, so that counts of large topics vary by more than chance.
     expected = (sizes * share).sum(axis=0)
@@ -107,7 +134,7 @@ def _tails(own: Figures, n: float, x: Counts, usable: NDArray[np.bool_]) -> tupl
     usual = 1 + of_all * expected / np.maximum(windows, 1)
     spread = np.maximum((squares + SHARED * usual) / (freedom + SHARED), 1)
     # The past has its own error: its share is known from `total` dialogues only.
-    rho = (spread * (1 + n / np.maximum(total, 1)) - 1) / max(n - 1, 1)
+    rho = (spread * (1 + n / np.maximum(total, 1)) - 1) / np.maximum(n - 1, 1)
     weight = 1 / np.clip(rho, 1e-9, 0.99) - 1
     a, b = share * weight, (1 - share) * weight
     return betabinom.sf(own - 1, n, a, b), betabinom.cdf(own, n, a, b), share
