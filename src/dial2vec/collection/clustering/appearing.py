@@ -17,7 +17,7 @@ from dial2vec.encoder.nearest import unit_rows
 # Numbers of new dialogues in the balls that are tried.
 SIZES = (5, 7, 10, 15, 20, 30, 50, 80)
 # Most dialogues that are compared, and new dialogues that are compared with them at a time.
-PAST, NEW, BLOCK = 20_000, 2_000, 250
+PAST, NEW, BLOCK = 10_000, 2_000, 250
 # A ball is new if its share of the past is at most this part of its share of the new dialogues.
 NEARLY_NONE = 0.1
 # Days that are tried as new, 0 for all since the last clustering from scratch; and the level of a clustering by hand:
@@ -97,7 +97,7 @@ def appeared(
     a ball counts, times the number of balls tried. Balls with p below the level that share dialogues are one group.
 
     :param units: vectors of length 1, float32 [n, d].
-    :param past: rows of the past; of more than 20,000 a sample.
+    :param past: rows of the past; of more than 10,000 a sample.
     :param new: rows of the new dialogues; of more than 2,000 a sample.
     :param level: largest p of a group.
     """
