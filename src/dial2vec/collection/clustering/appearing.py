@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 from scipy.stats import binom
 
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
@@ -79,10 +77,13 @@ def appearing(
         for group in appeared(units, past, new, level=EMERGING / len(WINDOWS), seed=seed):
             centre, closeness = group.mean(units)
             joins = units[new] @ centre > nearest.similarity[new - settled]
-            if closeness >= close and group.p <= level / len(WINDOWS) and joins.sum() >= LEAST:
+            # What is not close together is no topic, and another part of what has appeared is no other topic.
+            if closeness < close or any(centre @ other > close for other in added):
+                continue
+            if group.p <= level / len(WINDOWS) and joins.sum() >= LEAST:
                 added.append(centre)
                 sure.append(group)
-            elif closeness >= close and not group.overlaps(perhaps):
+            elif not group.overlaps(perhaps):
                 perhaps.append(group)
     return added, [group for group in perhaps if not group.overlaps(sure)]
 
@@ -94,7 +95,7 @@ def appeared(
 
     A scan statistic (Kulldorff 1997): balls around each new dialogue reach to its 5th, 7th, ... 80th nearest new one.
     If new dialogues were drawn as the past was, the new ones among all in a ball would be binomial. The smallest p of
-    a ball counts, times the number of balls tried. Balls with p below the level that share dialogues are one group.
+    a ball counts, times the number of balls tried. Of balls that share dialogues the least probable is a group.
 
     :param units: vectors of length 1, float32 [n, d].
     :param past: rows of the past; of more than 10,000 a sample.
@@ -106,18 +107,15 @@ def appeared(
     if not len(sizes) or not len(known):
         return []
     nearest, log_p = _balls(np.asarray(units[known]), np.asarray(units[rows]), sizes)
-    best, places = log_p.argmin(axis=1), np.arange(len(rows))
-    p = np.exp(np.minimum(log_p[places, best] + np.log(log_p.size), 0))
-    centres = np.flatnonzero(p <= level)
-    inside = np.arange(nearest.shape[1]) < sizes[best[centres], None]
-    ball, at = np.nonzero(inside)
-    members = csr_matrix((np.ones(len(ball)), (ball, nearest[centres][ball, at])), (len(centres), len(rows)))
-    n_groups, of_ball = connected_components(members @ members.T, directed=False)
-    groups = [
-        Appeared(rows[np.unique(members[of_ball == group].indices)], float(p[centres[of_ball == group]].min()))
-        for group in range(n_groups if len(centres) else 0)
-    ]
-    return sorted(groups, key=lambda group: (group.p, group.rows[0]))
+    best = log_p.argmin(axis=1)
+    p = np.exp(np.minimum(log_p[np.arange(len(rows)), best] + np.log(log_p.size), 0))
+    taken, groups = np.zeros(len(rows), dtype=bool), list[Appeared]()
+    for middle in np.argsort(p, kind="stable")[: int((p <= level).sum())].tolist():
+        ball = nearest[middle, : sizes[best[middle]]]
+        if not taken[ball].any():
+            taken[ball] = True
+            groups.append(Appeared(np.sort(rows[ball]), float(p[middle])))
+    return groups
 
 
 def _balls(past: Vectors, new: Vectors, sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
