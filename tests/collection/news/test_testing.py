@@ -104,7 +104,7 @@ def test_weeks_have_no_weekdays():
 def test_with_a_steady_and_long_past_the_chances_are_binomial():
     x, sizes = np.full((500, 1), 50), np.full((500, 1), 1000)
     own, n = np.array([70.0]), np.array([1000.0])
-    more, less, share = _tails(own, n, x, sizes)
+    more, less, share = _tails(own, n, x, sizes, np.zeros(1))
     assert share[0] == pytest.approx(0.05, rel=1e-4)
     assert more[0] == pytest.approx(binom.sf(69, 1000, 0.05), rel=0.1)
     assert less[0] == pytest.approx(binom.cdf(70, 1000, 0.05), rel=0.01)

@@ -86,7 +86,8 @@ def _growth(
     topics = np.flatnonzero(tried)
     own, rest = counts[:, topics], counts[:, whole].sum(axis=1)
     totals = rest[:, None] + np.where(whole[topics], 0, own)
-    windows = [_window(own, totals, since[topics], days, season) for days in WINDOWS]
+    varies = _variation(own, totals, since[topics], season)
+    windows = [_window(own, totals, since[topics], varies / days, days, season) for days in WINDOWS]
     p = np.stack([row for window in windows for row in window[:2]])
     best, at = p.argmin(axis=0), np.arange(len(topics))
     before, after = (np.stack([window[place] for window in windows])[best // 2, at] for place in (2, 3))
@@ -95,8 +96,28 @@ def _growth(
     return [Growth(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
+def _variation(counts: Counts, totals: Counts, since: Counts, season: int) -> Figures:
+    """Return the variance of the rate of each topic from day to day, beside its week, as a part of its square, [k].
+
+    Large topics vary by more than chance makes small ones vary. The days that are tested do not count.
+    """
+    k, past = counts.shape[1], len(counts) - max(WINDOWS)
+    squares, expected, freedom = np.zeros(k), np.zeros(k), np.zeros(k)
+    for weekday in range(season):
+        days = np.arange(weekday, max(past, 0), season)
+        n = np.where(days[:, None] >= since, totals[days], 0)
+        x = np.where(n > 0, counts[days], 0)
+        share = (x.sum(axis=0) + 0.5) / (n.sum(axis=0) + 1)
+        squares += ((x - n * share) ** 2 / np.maximum(n * share * (1 - share), 1e-9)).sum(axis=0)
+        expected += (n * share).sum(axis=0)
+        freedom += np.maximum((n > 0).sum(axis=0) - 1, 0)
+    of_all = max(0.0, float((squares - freedom).sum() / max(expected.sum(), 1e-9)))
+    own = (squares - freedom) / np.maximum(expected, 1e-9)
+    return np.asarray(np.maximum((own * freedom + of_all * SHARED) / (freedom + SHARED), 0))
+
+
 def _window(
-    counts: Counts, totals: Counts, since: Counts, days: int, season: int
+    counts: Counts, totals: Counts, since: Counts, varies: Figures, days: int, season: int
 ) -> tuple[Figures, Figures, Figures, Figures]:
     """Return p that a topic grew and that it shrank, and its expected and its own share, for one window."""
     own, n = (each[-days:].sum(axis=0).astype(np.float64) for each in (counts, totals))
@@ -108,7 +129,7 @@ def _window(
         ends = len(counts) - stride * np.arange(1, len(x) + 1)
         usable = (ends[:, None] - days >= since) & (sizes > 0)
         now = (usable.sum(axis=0) >= max(LEAST, season // stride)) & ~ready
-        tails = _tails(own, n, np.where(usable, x, 0), np.where(usable, sizes, 0))
+        tails = _tails(own, n, np.where(usable, x, 0), np.where(usable, sizes, 0), varies)
         more, less, expected = (np.where(now, new, old) for new, old in zip(tails, (more, less, expected), strict=True))
         ready |= now
     return more, less, expected, own / np.maximum(n, 1)
@@ -121,18 +142,18 @@ def _earlier(counts: Counts, days: int, stride: int) -> Counts:
     return sums[ends] - sums[ends - days]
 
 
-def _tails(own: Figures, n: Figures, x: Counts, sizes: Counts) -> tuple[Figures, Figures, Figures]:
-    """Return the chances of as many dialogues or more, and as many or fewer, and the expected share, of each topic."""
+def _tails(own: Figures, n: Figures, x: Counts, sizes: Counts, varies: Figures) -> tuple[Figures, Figures, Figures]:
+    """Return the chances of as many dialogues or more, and as many or fewer, and the expected share, of each topic.
+
+    :param varies: variance of the rate from window to window, as a part of its square.
+    """
     total, windows = sizes.sum(axis=0), (sizes > 0).sum(axis=0)
     share = (x.sum(axis=0) + 0.5) / (total + 1)
     variance = np.maximum(sizes * share * (1 - share), 1e-9)
     squares = ((x - sizes * share) ** 2 / variance).sum(axis=0)
     freedom = np.maximum(windows - 1, 0)
-    # The rate of a topic varies by a part of itself, so that counts of large topics vary by more than chance.
-    expected = (sizes * share).sum(axis=0)
-    of_all = max(0.0, float((squares - freedom).sum() / max(expected.sum(), 1e-9)))
-    usual = 1 + of_all * expected / np.maximum(windows, 1)
-    spread = np.maximum((squares + SHARED * usual) / (freedom + SHARED), 1)
+    usual = 1 + varies * n * share
+    spread = np.maximum((squares + SHARED * usual) / (freedom + SHARED), usual)
     # The past has its own error: its share is known from `total` dialogues only.
     rho = (spread * (1 + n / np.maximum(total, 1)) - 1) / np.maximum(n - 1, 1)
     weight = 1 / np.clip(rho, 1e-9, 0.99) - 1
