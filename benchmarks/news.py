@@ -5,9 +5,10 @@
 A month has 28 nights of 1,000 dialogues on average, fewer at weekends; before it come four weeks, which are clustered.
 Each topic has its own share on each weekday, and varies by 10 % from day to day besides. Half of the months are quiet.
 In the others a topic that never was there has 2 % from the 4th night on, another 1 % from the 11th, and a topic of 2 to
-10 % doubles on the 19th. Dialogues are those of public corpora, of which turns are left out at random so that a month
-has hardly one twice; their vectors are those of the general student. Beside it stands what a z-test of each topic
-(last night and all before, p < 0.05) would have told.
+10 % doubles on the 19th. Of a topic that never was there, the whole kind is left out: services of SGD come by domain,
+chats of Self-dialogue as film, music, sport or other, intents of Clinc150 one by one. Turns of the dialogues are left
+out at random, so that a month has hardly one twice; their vectors are those of the general student. Beside it stands
+what a z-test of each topic (last night and all before, p < 0.05) would have told.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from studies.topic_corpora import made, self_dialogue, sgd
+from studies.topic_corpora import intents, self_dialogue, sgd
 
 from conversations.dialogue import Dialogue
 from dial2vec.collection.adapting.adaptation import Adaptation
@@ -38,7 +39,6 @@ from dial2vec.collection.news import whats_new
 from dial2vec.collection.news.ledger import Ledger
 from dial2vec.collection.news.telling import Change
 from dial2vec.collection.news.testing import NEW, spent
-from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.maps import centred, fit_map, neighbour_targets, neighbourhood_size, ridge_of
 from dial2vec.encoder.nearest import unit_rows
@@ -54,10 +54,17 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Pool:
-    """Vectors [n, d] of dialogues, and the number of the topic of each, int64 [n]."""
+    """Vectors [n, d] of dialogues, the topic of each, int64 [n], and the kind of each topic, int64 [topics]."""
 
     vectors: NDArray[np.float32]
     topics: Rows
+    kinds: Rows
+
+    def new_topics(self, random: np.random.Generator) -> list[int]:
+        """Return two topics of two kinds that have at most a third of the dialogues."""
+        shares = np.bincount(self.kinds[self.topics]) / len(self.topics)
+        kinds = random.permutation(np.flatnonzero(shares <= 1 / 3))[:2]
+        return [int(random.choice(np.flatnonzero(self.kinds == kind))) for kind in kinds]
 
 
 def shorter(dialogue: Dialogue, random: np.random.Generator) -> Dialogue:
@@ -68,22 +75,19 @@ def shorter(dialogue: Dialogue, random: np.random.Generator) -> Dialogue:
 
 
 def read_pool(name: str, folder: Path) -> Pool:
-    """Return the pool of a corpus; its topics are the coarse labels."""
-    if name == "demo":
-        dialogues = [
-            made(dialogue.dialogue_id, [(turn.speaker, turn.text) for turn in dialogue.turns], *dialogue.labels)
-            for dialogue in generate_demo(n_dialogues=9_000)
-            if len(dialogue.labels) == 1
-        ]
-    elif name == "sgd":
+    """Return the pool of a corpus; a dialogue has its kind and its topic as labels."""
+    if name == "sgd":
         dialogues = [dialogue for split in ("train", "dev", "test") for dialogue in sgd(folder, split)]
+    elif name == "self_dialogue":
+        dialogues = self_dialogue(folder)
     else:
-        dialogues = [replace(dialogue, labels=dialogue.labels[:1]) for dialogue in self_dialogue(folder)]
+        dialogues = [replace(dialogue, labels=dialogue.labels[-1:] * 2) for dialogue in intents(folder, name)]
     random = np.random.default_rng(1)
     several = [shorter(dialogue, random) for _ in range(VARIANTS) for dialogue in dialogues]
-    names = np.array([dialogue.labels[0] for dialogue in several])
-    vectors = load_encoder("general").encode(several)
-    return Pool(unit_rows(vectors), np.unique(names, return_inverse=True)[1])
+    pairs = np.array([dialogue.labels[:2] for dialogue in several])
+    _, first, topics = np.unique(pairs[:, 1], return_index=True, return_inverse=True)
+    kinds = np.unique(pairs[first, 0], return_inverse=True)[1]
+    return Pool(unit_rows(load_encoder("general").encode(several)), topics, kinds)
 
 
 class Month:
@@ -94,14 +98,15 @@ class Month:
         random, k = self.random, int(pool.topics.max()) + 1
         self.rates = random.dirichlet(np.full(k, 3.0)) + 0.2 / k
         self.weekly = np.exp(random.normal(0, 0.3, (7, k)))
-        order = random.permutation(k)
         self.planted: dict[str, int] = {}
         if not quiet:
-            self.planted = dict(zip(EVENTS, order[:3].tolist(), strict=True))
-            self.rates[order[:2]] = 0
-            self.rates[order[2]] = 0
+            new = pool.new_topics(random)
+            self.rates[np.isin(pool.kinds, pool.kinds[new])] = 0
+            doubles = int(random.choice(np.flatnonzero(self.rates)))
+            self.rates[doubles] = 0
             self.rates /= self.rates.sum()
-            self.rates[order[2]] = random.uniform(0.02, 0.1)
+            self.rates[doubles] = random.uniform(0.02, 0.1)
+            self.planted = dict(zip(EVENTS, (*new, doubles), strict=True))
         self.rates /= self.rates.sum()
         self.rows, self.days = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         self.first = (START - timedelta(days=BEFORE)).date().toordinal() - datetime(1970, 1, 1).toordinal()
@@ -250,7 +255,7 @@ def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, help="folder of the archives")
-    parser.add_argument("--names", nargs="*", default=["sgd", "self_dialogue", "demo"])
+    parser.add_argument("--names", nargs="*", default=["sgd", "self_dialogue", "clinc150"])
     parser.add_argument("--months", type=int, default=40)
     parser.add_argument("--output", type=Path, help="file of JSON Lines for what each month told")
     options, write = parser.parse_args(), sys.stdout.write
