@@ -32,7 +32,7 @@ def receive(corpus: str | None, inbox: Path | None, host: str, port: int, quiet:
     DIAL2VEC_RECEIVE_TOKEN, or one that is made and shown (docs/receive.md).
     """
     require_module("opentelemetry.proto")
-    from dial2vec.addresses import Hosts, address_of, listen, warning
+    from dial2vec.addresses import Hosts, listen, warning
     from dial2vec.config import Schedule
     from dial2vec.operation.receiving.masking import masked
     from dial2vec.operation.receiving.receiver import Receiver
@@ -50,11 +50,7 @@ def receive(corpus: str | None, inbox: Path | None, host: str, port: int, quiet:
         key = _secret_file(own / "key").read_bytes()
         mask = partial(masked, secret=key) if redact or schedule.redact else lambda content: content
         click.echo(warning(listening, password=True), err=True, nl=False)
-        address = address_of(listening)
-        click.echo(f"Receiving at {address}/v1/traces and {address}/webhook into {folder}; Ctrl-C ends it.")
-        receiver = Receiver(store, tokens, mask, os.environ.get(SECRET, "").encode())
-        receiver.run(listening, Hosts.of(host))
-        click.echo(f"Ended; conversations handed over to {folder}: {receiver.handed_over}")
+        Receiver(store, tokens, mask, os.environ.get(SECRET, "").encode()).run(listening, Hosts.of(host), click.echo)
 
 
 def _root(*, needed: bool) -> Path | None:

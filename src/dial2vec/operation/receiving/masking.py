@@ -57,5 +57,6 @@ def _changed(value: Any, key: str, change: Callable[[str, str], Any]) -> Any:
     if isinstance(value.get("key"), str) and "value" in value:
         return value | {"value": _changed(value["value"], value["key"], change)}
     # The own name of a span or of an event is no person's.
-    keys = {"stringValue": key, "values": key} | ({"name": ""} if {"spanId", "timeUnixNano"} & value.keys() else {})
-    return {name: _changed(item, keys.get(name, name), change) for name, item in value.items()}
+    keys = dict.fromkeys(("stringValue", "arrayValue", "values"), key)
+    keys |= {"name": ""} if {"spanId", "timeUnixNano"} & value.keys() else {}
+    return {name: _changed(item, str(keys.get(name, name)), change) for name, item in value.items()}

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from dial2vec.addresses import Hosts
+from dial2vec.addresses import Hosts, address_of
 from dial2vec.config import Serve
 from dial2vec.operation.receiving.masking import Mask
 from dial2vec.operation.receiving.reading import JSON, PROTOBUF, failure, is_signed, read_traces, read_webhook
@@ -78,7 +78,7 @@ class Receiver:
 
     @asynccontextmanager
     async def _looking(self, _: Starlette) -> AsyncIterator[None]:
-        """Hand conversations over while the server runs, and all of them at its end."""
+        """Hand conversations over while the server runs."""
 
         async def look() -> None:
             while True:
@@ -93,7 +93,7 @@ class Receiver:
         task.cancel()
         self.handed_over += self.store.hand_over(everything=True)
 
-    def run(self, listening: socket.socket, hosts: Hosts) -> None:
+    def run(self, listening: socket.socket, hosts: Hosts, say: Callable[[str], None]) -> None:
         """Answer requests until Ctrl-C or SIGTERM."""
         webhooks = [Route(path, self.webhook, methods=["POST"]) for path in ("/webhook", "/webhook/{token}")]
         app = Starlette(
@@ -105,8 +105,13 @@ class Receiver:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         limits: dict[str, Any] = {"limit_concurrency": LIMITS.max_connections, "timeout_graceful_shutdown": 10}
         config = uvicorn.Config(app, http=Connection, ws="none", log_level="error", server_header=False, **limits)
+        address = address_of(listening)
         with suppress(KeyboardInterrupt):
+            say(f"Receiving at {address}/v1/traces and {address}/webhook into {self.store.inbox}; Ctrl-C ends it.")
             uvicorn.Server(config).run(sockets=[listening])
+        # What they say after the next start is appended.
+        self.handed_over += self.store.hand_over(everything=True)
+        say(f"Ended; conversations handed over to {self.store.inbox}: {self.handed_over}")
 
 
 def _form(request: Request) -> str:
