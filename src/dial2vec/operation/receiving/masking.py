@@ -16,7 +16,7 @@ Mask = Callable[[Any], Any]
 NAME_WORDS = 4
 
 
-def masked(content: Any, secret: bytes) -> Any:
+def without_personal(content: Any, secret: bytes) -> Any:
     """Return decoded JSON with masks, also in JSON inside its texts.
 
     A person's name in a field of its own, and an id with an address, become digits that are the same each time, so that

@@ -24,7 +24,7 @@ from dial2vec.operation.receiving.masking import Mask
 from dial2vec.operation.receiving.reading import JSON, PROTOBUF, failure, is_signed, read_traces, read_webhook
 from dial2vec.operation.receiving.store import Store
 from dial2vec.operation.serving.bodies import decode, read_body
-from dial2vec.operation.serving.refusals import RefusedRequestError
+from dial2vec.operation.serving.refusals import GoneError, RefusedRequestError
 from dial2vec.operation.serving.server import Connection
 from dial2vec.operation.serving.tokens import AccessTokens
 
@@ -70,9 +70,7 @@ class Receiver:
         signed = self._secret and forms[-1] == JSON
         body = await read_body(headers, request.receive, LIMITS, forms) if known or signed else b""
         if not known and not (signed and is_signed(headers, body, self._secret)):
-            reason = (
-                "expected the header 'Authorization: Bearer' with a token of this server, or a webhook's signature."
-            )
+            reason = "expected 'Authorization: Bearer' and a token of this server, or the signature of a webhook."
             raise RefusedRequestError(401, "token", reason, www_authenticate='Bearer realm="dial2vec"')
         return body
 
@@ -91,7 +89,6 @@ class Receiver:
         task = asyncio.create_task(look())
         yield
         task.cancel()
-        self.handed_over += self.store.hand_over(everything=True)
 
     def run(self, listening: socket.socket, hosts: Hosts, say: Callable[[str], None]) -> None:
         """Answer requests until Ctrl-C or SIGTERM."""
@@ -99,7 +96,7 @@ class Receiver:
         app = Starlette(
             routes=[Route("/v1/traces", self.traces, methods=["POST"]), *webhooks],
             middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[*hosts.names])],
-            exception_handlers={RefusedRequestError: _refuse},
+            exception_handlers={RefusedRequestError: _refuse, GoneError: lambda *_: Response()},
             lifespan=self._looking,
         )
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -47,8 +47,8 @@ class Store:
     def put(self, items: list[tuple[str, str, str, str]]) -> None:
         """Store spans or bodies of webhooks; they are on disk when this returns.
 
-        :param items: For each a key by which it is recognised if it is sent again, its request, its conversation (its
-            request if it names none), and its JSON. Before the slash in a request stands what its files are called.
+        :param items: Key by which an item is recognised if it is sent again, its request, its conversation (its request
+            if it names none) and its JSON, of each. The names of files begin with what stands before a slash.
         :raises RefusedRequestError: if the disk is full.
         """
         try:
