@@ -45,6 +45,28 @@ cosines = cosine_similarity([asked], vectors)[0]
 for place in cosines.argsort()[:-4:-1]:
     print(f"{cosines[place]:.2f}  {calls[place].dialogue_id}  {calls[place].turns[0].text}")
 """,
+    "assistant.py": """import json
+from pathlib import Path
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+token = Path("inbox/.receive/token").read_text()
+exporter = OTLPSpanExporter("http://127.0.0.1:4318/v1/traces", headers={"Authorization": f"Bearer {token}"})
+provider = TracerProvider()
+provider.add_span_processor(BatchSpanProcessor(exporter))
+for session, question, answer in [
+    ("s1", "Where is my parcel?", "On its way to you."),
+    ("s2", "May I pay by card?", "Yes, by any card."),
+    ("s1", "Will it come today?", "Before noon."),
+]:
+    with provider.get_tracer("assistant").start_as_current_span("chat") as span:
+        span.set_attribute("gen_ai.conversation.id", session)
+        span.set_attribute("gen_ai.input.messages", json.dumps([{"role": "user", "content": question}]))
+        span.set_attribute("gen_ai.output.messages", json.dumps([{"role": "assistant", "content": answer}]))
+provider.shutdown()
+""",
     "traces.jsonl": TRACES.read_text(encoding="utf-8"),
     "tickets.json": """[{"ticket_ref": "T1", "requester": {"email": "a@example.com"}, "events": [
   {"type": "message", "author": {"role": "requester"}, "body": "<p>My router is dead.</p>", "at": "2024-03-05T10:00Z"},
@@ -82,6 +104,14 @@ SCENES = {
         ("dial2vec import tickets.json --output calls.jsonl --save-recipe mine.yaml", "cat mine.yaml"), lines=30
     ),
     "traces": Scene(("dial2vec import traces.jsonl --output chats.jsonl",), lines=34),
+    "receive": Scene(
+        (
+            "tail -n 14 assistant.py",
+            "dial2vec receive --inbox inbox & sleep 5; python assistant.py; kill $!; wait",
+            "dial2vec import inbox --output chats.jsonl",
+        ),
+        lines=26,
+    ),
     "search": Scene(('dial2vec search calls "is smoking allowed on the property" -k 4',)),
     "projects": Scene(("dial2vec new hotline", "ls -ACp hotline", "grep -A 3 ^prepare: hotline/params.yaml")),
     "python": Scene(("cat nearest.py", "python nearest.py")),

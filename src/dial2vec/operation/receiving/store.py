@@ -23,6 +23,7 @@ AT_A_TIME = 500
 TABLES = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
+PRAGMA secure_delete = ON;
 CREATE TABLE IF NOT EXISTS received (key TEXT UNIQUE, request TEXT, conversation TEXT, line TEXT, at REAL);
 CREATE INDEX IF NOT EXISTS requests ON received (request);
 CREATE INDEX IF NOT EXISTS conversations ON received (conversation, at);
