@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +40,7 @@ def receive(corpus: str | None, inbox: Path | None, host: str, port: int, quiet:
     """
     require_module("opentelemetry.proto")
     from dial2vec.addresses import Hosts, listen, warning
-    from dial2vec.operation.receiving.masking import without_personal
+    from dial2vec.operation.receiving.masking import Masking
     from dial2vec.operation.receiving.receiver import Receiver
     from dial2vec.operation.receiving.store import Store
     from dial2vec.operation.serving.tokens import AccessTokens
@@ -51,8 +50,8 @@ def receive(corpus: str | None, inbox: Path | None, host: str, port: int, quiet:
     with folder_lock(own, "receives into"), listen(host, port) as listening:
         tokens = AccessTokens(_secret_file(own / "token", os.environ.get(TOKEN, "")))
         store = Store(folder, own / "received.db", quiet=quiet, min_free_gb=schedule.min_free_gb)
-        key = _secret_file(own / "key").read_bytes()
-        mask = partial(without_personal, secret=key) if redact or schedule.redact else lambda content: content
+        masking = Masking(_secret_file(own / "key").read_bytes())
+        mask = masking if redact or schedule.redact else lambda content: content
         click.echo(warning(listening, password=True), err=True, nl=False)
         Receiver(store, tokens, mask, os.environ.get(SECRET, "").encode()).run(listening, Hosts.of(host), click.echo)
 

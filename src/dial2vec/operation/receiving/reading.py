@@ -8,6 +8,7 @@ import hmac
 import json
 import re
 import time
+from collections.abc import Callable
 from typing import Any
 
 from google.protobuf import json_format
@@ -19,7 +20,6 @@ from conversations.by_recipe.recognising import recipe_of_records, record_recipe
 from conversations.formats.records import Record
 from conversations.formats.spans import unfolded
 from conversations.values.cells import as_name
-from dial2vec.operation.receiving.masking import Mask
 from dial2vec.operation.serving.refusals import RefusedRequestError
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
@@ -35,6 +35,7 @@ SIGNATURES = {
 }
 # An older request with a signature may have been recorded and sent again.
 VALID_S = 300
+Mask = Callable[[Any], Any]
 Items = list[tuple[str, str, str, str]]
 
 

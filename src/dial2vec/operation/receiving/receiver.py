@@ -20,8 +20,7 @@ from starlette.routing import Route
 
 from dial2vec.addresses import Hosts, address_of
 from dial2vec.config import Serve
-from dial2vec.operation.receiving.masking import Mask
-from dial2vec.operation.receiving.reading import JSON, PROTOBUF, failure, is_signed, read_traces, read_webhook
+from dial2vec.operation.receiving.reading import JSON, PROTOBUF, Mask, failure, is_signed, read_traces, read_webhook
 from dial2vec.operation.receiving.store import Store
 from dial2vec.operation.serving.bodies import decode, read_body
 from dial2vec.operation.serving.refusals import GoneError, RefusedRequestError
