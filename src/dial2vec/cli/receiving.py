@@ -27,12 +27,15 @@ TOKEN, SECRET = "DIAL2VEC_RECEIVE_TOKEN", "DIAL2VEC_WEBHOOK_SECRET"
 )
 @click.option("--inbox", type=click.Path(file_okay=False, path_type=Path), help="Another folder for the files.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--allow-host", "hosts", multiple=True, help="Further name under which senders or a proxy may ask.")
 @click.option("--port", type=click.IntRange(0, 65535), default=4318, show_default=True, help="0 takes any free one.")
 @click.option(
     "--quiet", default=300.0, show_default=True, help="Seconds of silence after which a conversation is whole."
 )
 @click.option("--redact", is_flag=True, help="Mask personal data before it is stored; also `redact` in operation.yaml.")
-def receive(corpus: str | None, inbox: Path | None, host: str, port: int, quiet: float, redact: bool) -> None:
+def receive(
+    corpus: str | None, inbox: Path | None, host: str, port: int, hosts: tuple[str, ...], quiet: float, redact: bool
+) -> None:
     """Take traces and chat messages over HTTP into the inbox.
 
     POST /v1/traces takes spans of OpenTelemetry, POST /webhook the JSON of a chat service. The token is that of the
@@ -53,7 +56,8 @@ def receive(corpus: str | None, inbox: Path | None, host: str, port: int, quiet:
         masking = Masking(_secret_file(own / "key").read_bytes())
         mask = masking if redact or schedule.redact else lambda content: content
         click.echo(warning(listening, password=True), err=True, nl=False)
-        Receiver(store, tokens, mask, os.environ.get(SECRET, "").encode()).run(listening, Hosts.of(host), click.echo)
+        secret = os.environ.get(SECRET, "").encode()
+        Receiver(store, Hosts.of(host, *hosts), tokens, mask, secret).run(listening, click.echo)
 
 
 def _place(corpus: str | None, inbox: Path | None) -> tuple[Path, Schedule]:

@@ -29,21 +29,13 @@ class Command:
 
     inbox: Path
     options: tuple[str, ...] = ("--quiet", "300")
+    place: tuple[str, ...] = ()
     port: int = field(default_factory=free_port)
 
     def start(self) -> None:
+        words = ["receive", *(self.place or ("--inbox", str(self.inbox))), "--port", str(self.port), *self.options]
         self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "dial2vec.cli",
-                "receive",
-                "--inbox",
-                self.inbox,
-                "--port",
-                f"{self.port}",
-                *self.options,
-            ],
+            [sys.executable, "-m", "dial2vec.cli", *words],
             env=os.environ | {"DIAL2VEC_RECEIVE_TOKEN": TOKEN, "DIAL2VEC_WEBHOOK_SECRET": SECRET},
             cwd=self.inbox.parents[1],
             stdout=subprocess.PIPE,

@@ -82,7 +82,7 @@ def test_what_cannot_be_used_is_refused_in_the_form_of_the_request(command):
         assert client.post(url, content=bytes(20_000_001), headers=PROTOBUF).status_code == 413
         assert client.get(url).status_code == 405
         assert client.post(f"{command.url}/v1/logs", json={}).status_code == 404
-        assert client.post(url, content=good, headers=JSON | {"Host": "evil.example"}).status_code == 400
+        assert client.post(url, content=good, headers=JSON | {"Host": "evil.example"}).status_code == 421
         wrong = client.post(url, content=good, headers=JSON | {"Authorization": "Bearer another-long-token"})
         assert (wrong.status_code, wrong.headers["www-authenticate"]) == (401, 'Bearer realm="dial2vec"')
     command.end()
@@ -90,15 +90,19 @@ def test_what_cannot_be_used_is_refused_in_the_form_of_the_request(command):
 
 
 def test_a_full_disk_is_said_so_that_exporters_send_again(command):
-    for name, text in (
-        ("params.yaml", "corpora: [calls]"),
-        ("dvc.yaml", ""),
-        ("operation.yaml", "schedule: {min_free_gb: 1e9}"),
-    ):
-        (command.inbox.parents[1] / name).write_text(text)
+    project = command.inbox.parents[1]
+    for name, text in (("params.yaml", "corpora: [sales, calls]"), ("dvc.yaml", "")):
+        (project / name).write_text(text)
+    (project / "operation.yaml").write_text("schedule: {min_free_gb: 1e9}")
+    command.place = ("--corpus", "calls")
     command.start()
     answer = httpx.post(f"{command.url}/v1/traces", json=otlp(1, messages("s", 0)), headers=BEARER)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
+    assert (command.inbox / ".receive" / "received.db").exists()
+    other = Command(command.inbox)
+    other.place = ("--corpus", "cals")
+    with pytest.raises(AssertionError, match=r"--corpus cals is not in params.yaml; expected one of sales, calls"):
+        other.start()
 
 
 def test_both_signals_end_it_with_one_line_and_its_inbox_is_its_own(command):
@@ -165,10 +169,13 @@ def test_webhooks_of_chatwoot_become_one_conversation_each(command):
     assert httpx.post(f"{url}/{TOKEN}", content=chatwoot(4), headers=JSON).status_code == 200
     assert httpx.post(f"{url}/no-token-of-this-server", content=body, headers=JSON).status_code == 401
     assert httpx.post(f"{url}/{TOKEN}", json=[1]).status_code == 400
+    assert httpx.post(f"{url}/{TOKEN}", content=b'{"half": "\\ud83d"}', headers=JSON).status_code == 200
     challenge = {"type": "url_verification", "challenge": "3eZbrw1aBm2rZgRN"}
     assert httpx.post(f"{url}/{TOKEN}", json=challenge).text == "3eZbrw1aBm2rZgRN"
     command.end()
     customer, agent = ("Maria Lopez", "Call me at +1 415 555 0199"), ("Kim Berg", "I do, Maria")
+    for path in command.inbox.glob("webhook-*"):
+        path.unlink()  # no conversation
     assert turns(command.inbox) == {"10": [customer, agent] * 2 + [customer], "11": [customer, agent] * 2}
 
 

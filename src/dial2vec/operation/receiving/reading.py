@@ -20,6 +20,7 @@ from conversations.by_recipe.recognising import recipe_of_records, record_recipe
 from conversations.formats.records import Record
 from conversations.formats.spans import unfolded
 from conversations.values.cells import as_name
+from conversations.words import without_halves
 from dial2vec.operation.serving.refusals import RefusedRequestError
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
@@ -51,7 +52,9 @@ def read_traces(body: bytes, form: str, mask: Mask) -> tuple[Items, bytes]:
     except (DecodeError, json_format.ParseError, RecursionError, UnicodeDecodeError) as error:
         raise RefusedRequestError(400, "otlp", f"the body is no ExportTraceServiceRequest ({error}).") from error
     items, answer = [], otlp.ExportTraceServiceResponse()
-    around = ((resource, scope) for resource in content.get("resourceSpans", ()) for scope in resource["scopeSpans"])
+    around = (
+        (resource, scope) for resource in content.get("resourceSpans", ()) for scope in resource.get("scopeSpans", ())
+    )
     for resource, scope, span in ((*outer, span) for outer in around for span in outer[1].get("spans", ())):
         key, trace = f"{span.get('traceId')}/{span.get('spanId')}", f"otlp/{span.get('traceId')}"
         if not IDS.fullmatch(key):
@@ -119,4 +122,4 @@ def _id(recipe: Recipe | None, values: dict[str, Any]) -> str:
 
 
 def _line(values: Any) -> str:
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return without_halves(json.dumps(values, ensure_ascii=False, separators=(",", ":")))

@@ -12,8 +12,6 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -43,8 +41,8 @@ class Receiver:
     :param secret: Secret of the signatures of webhooks; b"" for none.
     """
 
-    def __init__(self, store: Store, tokens: AccessTokens, mask: Mask, secret: bytes) -> None:
-        self.store, self._tokens, self._mask, self._secret = store, tokens, mask, secret
+    def __init__(self, store: Store, hosts: Hosts, tokens: AccessTokens, mask: Mask, secret: bytes) -> None:
+        self.store, self._hosts, self._tokens, self._mask, self._secret = store, hosts, tokens, mask, secret
         self.handed_over = 0
 
     async def traces(self, request: Request) -> Response:
@@ -64,7 +62,10 @@ class Receiver:
 
     async def _body(self, request: Request, *forms: str) -> bytes:
         """Return the body of a request with a token, in a header or in the path, or of a webhook with a signature."""
-        headers, given = dict(request.scope["headers"]), request.path_params.get("token", "")
+        headers, (server, _) = dict(request.scope["headers"]), request.scope.get("server") or ("", 0)
+        if refused := self._hosts.refusal(request.scope["headers"], server=server):
+            raise RefusedRequestError(refused.status, refused.kind, refused.reason)
+        given = request.path_params.get("token", "")
         known = self._tokens.accept(headers.get(b"authorization", f"Bearer {given}".encode()))
         signed = self._secret and forms[-1] == JSON
         body = await read_body(headers, request.receive, LIMITS, forms) if known or signed else b""
@@ -89,12 +90,11 @@ class Receiver:
         yield
         task.cancel()
 
-    def run(self, listening: socket.socket, hosts: Hosts, say: Callable[[str], None]) -> None:
+    def run(self, listening: socket.socket, say: Callable[[str], None]) -> None:
         """Answer requests until Ctrl-C or SIGTERM."""
         webhooks = [Route(path, self.webhook, methods=["POST"]) for path in ("/webhook", "/webhook/{token}")]
         app = Starlette(
             routes=[Route("/v1/traces", self.traces, methods=["POST"]), *webhooks],
-            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=[*hosts.names])],
             exception_handlers={RefusedRequestError: _refuse, GoneError: lambda *_: Response()},
             lifespan=self._looking,
         )
