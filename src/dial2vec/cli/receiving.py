@@ -5,33 +5,24 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from dial2vec.cli.group import complete_corpus, examples
+from dial2vec.config import JOIN, Schedule
 from dial2vec.errors import Dial2vecError, require_module
 from dial2vec.files import find_root, folder_lock
-
-if TYPE_CHECKING:
-    from dial2vec.config import Schedule
 
 TOKEN, SECRET = "DIAL2VEC_RECEIVE_TOKEN", "DIAL2VEC_WEBHOOK_SECRET"
 
 
 @click.command(epilog=examples("dial2vec receive --corpus calls", "dial2vec receive --inbox traces --quiet 60"))
-@click.option(
-    "--corpus",
-    shell_complete=complete_corpus,
-    help="Corpus whose inbox gets the files; default: the first of params.yaml.",
-)
+@click.option("--corpus", shell_complete=complete_corpus, help="Corpus whose inbox is used; default: the first one.")
 @click.option("--inbox", type=click.Path(file_okay=False, path_type=Path), help="Another folder for the files.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--allow-host", "hosts", multiple=True, help="Further name under which senders or a proxy may ask.")
 @click.option("--port", type=click.IntRange(0, 65535), default=4318, show_default=True, help="0 takes any free one.")
-@click.option(
-    "--quiet", default=300.0, show_default=True, help="Seconds of silence after which a conversation is whole."
-)
+@click.option("--quiet", default=300.0, show_default=True, help="Seconds of silence that end a conversation.")
 @click.option("--redact", is_flag=True, help="Mask personal data before it is stored; also `redact` in operation.yaml.")
 def receive(
     corpus: str | None, inbox: Path | None, host: str, port: int, hosts: tuple[str, ...], quiet: float, redact: bool
@@ -62,7 +53,6 @@ def receive(
 
 def _place(corpus: str | None, inbox: Path | None) -> tuple[Path, Schedule]:
     """Return the folder that gets the files, and the settings of the schedule: those of the project around, if any."""
-    from dial2vec.config import JOIN, Schedule
     from dial2vec.params import load_operation, load_settings
 
     try:
@@ -83,7 +73,7 @@ def _secret_file(path: Path, given: str = "") -> Path:
     if given or not path.exists():
         path.unlink(missing_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(given or (made := secrets.token_urlsafe(32)))
+            file.write(given or secrets.token_urlsafe(32))
         if not given and path.name == "token":
-            click.echo(f"Token, also in {path}: {made}")
+            click.echo(f"Token, also in {path}: {path.read_text()}")
     return path

@@ -63,8 +63,8 @@ def read_traces(body: bytes, form: str, mask: Mask) -> tuple[Items, bytes]:
             continue
         line = mask({"resourceSpans": [resource | {"scopeSpans": [scope | {"spans": [span]}]}]})
         values = next(unfolded(iter([Record(1, line)]))).values
-        recipes = (known_recipes()[name] for name in ("mlflow", "otel_genai"))
-        session = _id(next((recipe for recipe in recipes if recipe.fits(values)), None), values)
+        recipe = recipe_of_records([values], map(known_recipes().__getitem__, ("mlflow", "otel_genai")))
+        session = _id(recipe, values)
         items.append((key, trace, f"otlp/{session}" if session else trace, _line(line)))
     return items, json_format.MessageToJson(answer).encode() if form == JSON else answer.SerializeToString()
 

@@ -25,8 +25,8 @@ from dial2vec.operation.serving.refusals import GoneError, RefusedRequestError
 from dial2vec.operation.serving.server import Connection
 from dial2vec.operation.serving.tokens import AccessTokens
 
-# Bodies of 20 MB at most, as OpenTelemetry's collector takes them; more connections get 503.
-LIMITS = Serve(max_body_bytes=20_000_000, max_connections=64)
+# Bodies of 20 MB at most, as OpenTelemetry's collector takes them. More connections get 503.
+LIMITS, CONNECTIONS = Serve(max_body_bytes=20_000_000), 64
 # Seconds between two looks for conversations that are quiet.
 LOOK_S = 5.0
 
@@ -77,18 +77,17 @@ class Receiver:
     @asynccontextmanager
     async def _looking(self, _: Starlette) -> AsyncIterator[None]:
         """Hand conversations over while the server runs."""
-
-        async def look() -> None:
-            while True:
-                await asyncio.sleep(LOOK_S)
-                try:
-                    self.handed_over += self.store.hand_over()
-                except Exception as error:
-                    log.error("The inbox gets nothing at the moment: %s", error)
-
-        task = asyncio.create_task(look())
+        task = asyncio.create_task(self._look())
         yield
         task.cancel()
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                self.handed_over += self.store.hand_over()
+            except Exception as error:
+                log.error("The inbox gets nothing at the moment: %s", error)
 
     def run(self, listening: socket.socket, say: Callable[[str], None]) -> None:
         """Answer requests until Ctrl-C or SIGTERM."""
@@ -99,8 +98,8 @@ class Receiver:
             lifespan=self._looking,
         )
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        limits: dict[str, Any] = {"limit_concurrency": LIMITS.max_connections, "timeout_graceful_shutdown": 10}
-        config = uvicorn.Config(app, http=Connection, ws="none", log_level="error", server_header=False, **limits)
+        config = uvicorn.Config(app, http=Connection, ws="none", log_level="error", server_header=False)
+        config.limit_concurrency = CONNECTIONS
         address = address_of(listening)
         with suppress(KeyboardInterrupt):
             say(f"Receiving at {address}/v1/traces and {address}/webhook into {self.store.inbox}; Ctrl-C ends it.")
