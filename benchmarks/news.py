@@ -37,7 +37,7 @@ from dial2vec.collection.clustering.tree import find_levels
 from dial2vec.collection.collection_folder import ROWS, sampled
 from dial2vec.collection.news import whats_new
 from dial2vec.collection.news.ledger import Ledger
-from dial2vec.collection.news.telling import Change
+from dial2vec.collection.news.telling import TopicChange
 from dial2vec.collection.news.testing import NEW, spent
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.maps import centred, fit_map, neighbour_targets, neighbourhood_size, ridge_of
@@ -152,7 +152,7 @@ class Month:
         """Adapted vectors of all dialogues so far."""
         return self.adapted_pool[self.rows]
 
-    def look(self, night: int) -> list[Change]:
+    def look(self, night: int) -> list[TopicChange]:
         """Assign the new dialogues, let topics appear, and return what is told."""
         at = START + timedelta(days=night)
         level = NEW * spent(self.ledger.days_until(at))
@@ -181,7 +181,7 @@ class Month:
         self.ledger = news.ledger
         return list(news.changes)
 
-    def topic_of(self, change: Change) -> int:
+    def topic_of(self, change: TopicChange) -> int:
         """Return the topic that most of what a change counts as new, or most of its cluster, belongs to."""
         own = self.groups == change.cluster
         if change.kind == "new":

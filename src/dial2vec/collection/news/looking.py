@@ -19,7 +19,7 @@ from dial2vec.collection.clustering.clusters import Cluster
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.news.impact import Impact, impact
 from dial2vec.collection.news.ledger import Ledger, TopicRecord, read_ledger
-from dial2vec.collection.news.telling import Change, News
+from dial2vec.collection.news.telling import TopicChange, News
 from dial2vec.collection.news.testing import NEW, PAST, RATES, SHARES, clear_growth, spent
 from dial2vec.collection.news.testing import WINDOWS as TRIED
 
@@ -62,7 +62,7 @@ class _Seen:
     """Topics of a look that can be compared with their past.
 
     :param places: their places among the clusters, int64 [m].
-    :param records: what the ledger knows of them.
+    :param records: their records in the ledger.
     """
 
     places: NDArray[np.int64]
@@ -94,7 +94,7 @@ class _Look:
             self.at, since, fresh, len(clusters.shown), tuple(changes), tuple(self.emerging()), self.impact(), ledger
         )
 
-    def new_topics(self) -> Iterator[Change]:
+    def new_topics(self) -> Iterator[TopicChange]:
         """Tell topics that are not in the ledger and mostly have new dialogues; the others are written there, too."""
         for place, cluster in enumerate(self.clusters):
             if str(cluster.id) in self.topics:
@@ -109,7 +109,7 @@ class _Look:
                 words = f"{len(fresh):,} conversations, the first on {_day(first)}, {share} of those since then"
                 yield self.change("new", cluster, words, fresh, 0.0)
 
-    def grown(self) -> Iterator[Change]:
+    def grown(self) -> Iterator[TopicChange]:
         """Tell topics whose share grew or shrank."""
         seen = self.seen()
         if not len(seen.places):
@@ -134,7 +134,7 @@ class _Look:
             self.retold(row.topic, since=begin)
             yield self.change(kind, self.clusters[row.topic], words, rows[self.days[rows] >= begin], row.p)
 
-    def rated(self) -> Iterator[Change]:
+    def rated(self) -> Iterator[TopicChange]:
         """Tell metadata of a topic that differs in the last days from the days before."""
         last, side = int(self.days.max()), np.full(len(self.days), -1)
         side[self.days > last - RATED_DAYS - PAST] = 0
@@ -153,7 +153,7 @@ class _Look:
                 break
             yield self.rating(item, p, side)
 
-    def rating(self, item: Contrast, p: float, side: NDArray[np.int64]) -> Change:
+    def rating(self, item: Contrast, p: float, side: NDArray[np.int64]) -> TopicChange:
         compared, rows = item.compared, self.rows_of(item.pair)
         kind = "rose" if compared.after > compared.before else "fell"
         subject = item.key if item.value is None else f"{item.value} ({item.key})"
@@ -162,7 +162,7 @@ class _Look:
         self.retold(item.pair, rated=int(self.days.max()) - RATED_DAYS + 1)
         return self.change(kind, self.clusters[item.pair], words, shows, p)
 
-    def emerging(self) -> Iterator[Change]:
+    def emerging(self) -> Iterator[TopicChange]:
         """List groups with new dialogues that may become topics."""
         for group in self.grouped.clusters.emerging:
             rows = np.array(group, dtype=np.int64)
@@ -193,9 +193,9 @@ class _Look:
         was = self.topics[key]
         self.topics[key] = TopicRecord(since or was.since, rated or was.rated)
 
-    def change(self, kind: str, cluster: Cluster, words: str, rows: NDArray[np.int64], p: float) -> Change:
+    def change(self, kind: str, cluster: Cluster, words: str, rows: NDArray[np.int64], p: float) -> TopicChange:
         ids = self.collection.rows["dialogue_id"].take(self.grouped.closest(rows, SHOWN)).to_pylist()
-        return Change(kind, cluster.id, cluster.name, words, tuple(ids), len(rows), p)
+        return TopicChange(kind, cluster.id, cluster.name, words, tuple(ids), len(rows), p)
 
 
 def _verb(item: Contrast, kind: str) -> str:

@@ -17,13 +17,13 @@ NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TopicChange:
     """A change of a topic.
 
     :param kind: "new", "more", "less", "gone", "rose", "fell", or "emerging" for a group near the topic.
     :param cluster: id of the topic.
     :param name: name of the topic.
-    :param words: what changed.
+    :param words: description of the change, such as "3% → 13% of the conversations in the last 3 days".
     :param dialogues: ids of up to three dialogues that show it.
     :param count: number of dialogues that show it.
     :param p: p-value with all tries of this look counted; 0 for a new topic, which has passed the level already.
@@ -58,7 +58,7 @@ class News:
     :param since: time of the look before, ISO 8601.
     :param dialogues: number of new dialogues.
     :param topics: number of topics.
-    :param changes: what is told.
+    :param changes: changes that are told.
     :param emerging: groups of new dialogues that may become topics.
     :param impact: topics that weigh most.
     :param ledger: ledger after this look.
@@ -68,8 +68,8 @@ class News:
     since: str
     dialogues: int
     topics: int
-    changes: tuple[Change, ...]
-    emerging: tuple[Change, ...]
+    changes: tuple[TopicChange, ...]
+    emerging: tuple[TopicChange, ...]
     impact: tuple[Impact, ...]
     ledger: Ledger
 
