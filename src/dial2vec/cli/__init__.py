@@ -14,6 +14,7 @@ from dial2vec.cli.curate import curate
 from dial2vec.cli.data import add, fetch, stats
 from dial2vec.cli.describe import describe
 from dial2vec.cli.explorer import explain, explore, report
+from dial2vec.cli.export import export
 from dial2vec.cli.facet import facet
 from dial2vec.cli.group import Sections
 from dial2vec.cli.importing import import_
@@ -31,7 +32,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, receive, add, fetch, stats),
     "Train": (new, run, results, page),
     "Look into them": (look, index, search, duplicates, adapt, explore, explain),
-    "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report),
+    "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report, export),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, prune, forget, drift, schedule),
     "Compare methods": (papers,),

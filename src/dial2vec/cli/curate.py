@@ -126,23 +126,6 @@ def list_(folder: Path) -> None:
         click.echo(f"{len(notes)} note{'s' if len(notes) > 1 else ''} in {notes_file(folder)}")
 
 
-@curate.command("export-labels", epilog=examples("dial2vec curate calls export-labels data/calls/labels.csv"))
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.pass_obj
-def export_labels(folder: Path, file: Path) -> None:
-    """Write the groups as labels of a corpus.
-
-    As data/CORPUS/labels.csv they replace the corpus's own labels, and the figures of `dial2vec run` use them.
-    """
-    from dial2vec.collection.clustering.curation import write_labels
-    from dial2vec.collection.collection_folder import CollectionFolder
-
-    n_dialogues, n_labels = write_labels(CollectionFolder(folder), file)
-    click.echo(f"{n_dialogues:,} dialogues with {n_labels} labels: {file}")
-    if file.name != "labels.csv":
-        click.echo("A corpus reads them from data/CORPUS/labels.csv.")
-
-
 def _decide(
     folder: Path,
     action: str,

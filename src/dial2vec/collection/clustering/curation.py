@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
-from conversations.files import atomic_path
 from conversations.words import without_halves
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, Stored, folder_of, read_stored
 from dial2vec.collection.clustering.decided import applied, decided_clusters, moved_rows, write_decided
 from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, read_decisions, write_decisions
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.data.corpora.transcripts import LABEL_COLUMNS
 from dial2vec.data.terms import NAMED_BY
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
@@ -125,23 +121,6 @@ def decisions_of(collection: CollectionFolder) -> list[tuple[Edit, str]]:
     moved_rows(collection, stored.base, now, decisions)
     problems = now.problems
     return [(edit, problems.get(number, "")) for number, edit in enumerate(decisions.made)]
-
-
-def write_labels(collection: CollectionFolder, path: Path) -> tuple[int, int]:
-    """Write the name of each dialogue's cluster into the label file of a corpus, which `read_labels` reads; atomic.
-
-    Dialogues of hidden clusters, and those that were not clustered yet, have no row.
-
-    :return: number of dialogues in the file, and number of labels.
-    :raises ArtifactError: if there are no clusters.
-    """
-    stored = _stored(collection)
-    clusters, places = stored.clusters.clusters, stored.state.groups.tolist()
-    ids = collection.rows["dialogue_id"][: len(places)].to_pylist()
-    rows = [(id, clusters[place].name) for id, place in zip(ids, places, strict=True) if not clusters[place].hidden]
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
-        csv.writer(handle, lineterminator="\n").writerows([LABEL_COLUMNS, *rows])
-    return len(rows), len({name for _, name in rows})
 
 
 def _redecided(

@@ -1,0 +1,64 @@
+"""The command by which the dialogues of a topic are used elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dial2vec.cli.group import examples, new_path
+from dial2vec.cli.options import filter_options
+from dial2vec.errors import Dial2vecError
+
+FORMS = ("openai", "mlflow", "label-studio", "argilla", "labels", "tags")
+
+
+@click.command(
+    epilog=examples(
+        'dial2vec export calls "Lost cards" --as openai --output lost-cards.jsonl',
+        "dial2vec export calls 3 7 --as label-studio --sample 200 --output tasks.json",
+        "dial2vec export chats --as tags --experiment support-bot",
+    )
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("topics", metavar="[TOPIC]...", nargs=-1)
+@click.option("--as", "form", required=True, type=click.Choice(FORMS), help="What the dialogues are for.")
+@click.option("--output", metavar="FILE", type=new_path, help="File to write.")
+@click.option("--experiment", metavar="NAME", help="MLflow experiment for --as mlflow or tags, instead of a file.")
+@click.option("--yes", is_flag=True, help="Write the tags of traces; without it they are only counted.")
+@click.option("--undo", is_flag=True, help="Remove the tags from all traces of the experiment.")
+@click.option("--area", is_flag=True, help="TOPIC is an area.")
+@click.option("--sample", metavar="N", type=click.IntRange(min=1), help="Take N dialogues, drawn at random.")
+@click.option("--seed", default=1, show_default=True, help="Random seed.")
+@filter_options
+def export(
+    folder: Path, topics: tuple[str, ...], form: str, output: Path | None, experiment: str | None, yes: bool,
+    undo: bool, **choice: Any,
+) -> None:  # fmt: skip
+    """Write the dialogues of topics for evaluation, annotation, training or tags.
+
+    TOPIC is an id or a name; without one, all topics are taken. The most typical dialogues come first.
+    """
+    from dial2vec.collection.acting import members_of, records_of, write_members
+    from dial2vec.collection.collection_folder import CollectionFolder
+
+    if (output is None) == (experiment is None) or (experiment and form not in ("mlflow", "tags")):
+        raise Dial2vecError("expected --output FILE, or --experiment NAME with --as mlflow or tags. Give one of them.")
+    collection = CollectionFolder(folder)
+    members = members_of(collection, topics, **choice)
+    click.echo(f"{len(members):,} dialogues", nl=False)
+    if output is not None:
+        write_members(collection, members, form, output)
+        click.echo(f": {output}")
+        return
+    from dial2vec.registry.acting import log_evaluation_data, tag_traces
+
+    if form == "mlflow":
+        name = ", ".join((folder.resolve().name, *topics))
+        size = log_evaluation_data(str(experiment), name, records_of(collection, members, form))
+        click.echo(f": evaluation data set {name!r} of {experiment}, {size:,} rows")
+    else:
+        names = dict(zip(members["dialogue_id"].to_pylist(), members["topic"].to_pylist(), strict=True))
+        changed, n = tag_traces(str(experiment), None if undo else names, write=yes)
+        click.echo(f": {changed:,} of {n:,} traces {'changed' if yes else 'would change; --yes writes'}")
