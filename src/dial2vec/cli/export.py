@@ -45,6 +45,8 @@ def export(
 
     if (output is None) == (experiment is None) or (experiment and form not in ("mlflow", "tags")):
         raise Dial2vecError("expected --output FILE, or --experiment NAME with --as mlflow or tags. Give one of them.")
+    if (yes or undo) and not (experiment and form == "tags"):
+        raise Dial2vecError("found --yes or --undo without --as tags --experiment NAME; expected both. Add them.")
     collection = CollectionFolder(folder)
     members = members_of(collection, topics, **choice)
     click.echo(f"{len(members):,} dialogues", nl=False)
@@ -61,4 +63,6 @@ def export(
     else:
         names = dict(zip(members["dialogue_id"].to_pylist(), members["topic"].to_pylist(), strict=True))
         changed, n = tag_traces(str(experiment), None if undo else names, write=yes)
-        click.echo(f": {changed:,} of {n:,} traces {'changed' if yes else 'would change; --yes writes'}")
+        click.echo(
+            f": {changed:,} of {n:,} traces {'changed, --undo takes back' if yes else 'would change, --yes writes'}"
+        )

@@ -18,8 +18,7 @@ from pyarrow.csv import write_csv
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path
 from conversations.vocabulary import word_set
-from dial2vec.collection.changes.grouped import read_groups
-from dial2vec.collection.clustering.clusters import folder_of
+from dial2vec.collection.clustering.clusters import folder_of, stored_clusters
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.filters import Filters
@@ -32,22 +31,15 @@ ASKERS, ANSWERERS = word_set("speakers", "askers"), word_set("speakers", "answer
 # A value of the metadata, as JSON, that is an address of the web.
 LINK = re.compile(r'"(https?://[^\s"\\]+)"', re.IGNORECASE)
 # Label Studio's labeling configuration: a dialogue, and a choice among all topics.
-CONFIG = """<View>
-  <Paragraphs name="dialogue" value="$dialogue" layout="dialogue" nameKey="author" textKey="text"/>
-  <Choices name="topic" toName="dialogue" choice="single" layout="select">%s</Choices>
-</View>
+CONFIG = """<View><Paragraphs name="dialogue" value="$dialogue" layout="dialogue" nameKey="author" textKey="text"/>
+<Choices name="topic" toName="dialogue" choice="single" layout="select">%s</Choices></View>
 """
 
 
 def members_of(
-    collection: CollectionFolder,
-    topics: Sequence[str] = (),
-    *,
-    area: bool = False,
-    filters: Filters | None = None,
-    sample: int | None = None,
-    seed: int = 1,
-) -> pa.Table:
+    collection: CollectionFolder, topics: Sequence[str] = (), *, area: bool = False, filters: Filters | None = None,
+    sample: int | None = None, seed: int = 1,
+) -> pa.Table:  # fmt: skip
     """Return the dialogues of some topics, the most typical first; not those that are hidden or belong to nothing.
 
     :param topics: ids or names of topics, or of areas if `area` is true; () takes all.
@@ -56,7 +48,7 @@ def members_of(
     :raises ArtifactError: if the collection has no clusters, or they are damaged.
     :raises CorpusError: if there is no such topic, or no dialogue is left.
     """
-    clusters, path = read_groups(collection).clusters, folder_of(collection) / "assignment.parquet"
+    clusters, path = stored_clusters(collection).clusters, folder_of(collection) / "assignment.parquet"
     with readable(path, f"; expected the topic of each dialogue. Run `dial2vec cluster {collection.folder}`."):
         table = pq.read_table(path)
         keep = pc.and_(table["name"].is_valid(), table["belongs"] if "belongs" in table.column_names else True)
@@ -128,6 +120,6 @@ def write_members(collection: CollectionFolder, members: pa.Table, form: str, pa
             text = "\n".join(lines) if form in ("openai", "mlflow") else f"[{', '.join(lines)}]"
             temporary.write_text(f"{text}\n", encoding="utf-8")
     if form == "label-studio":
-        names = [*(cluster.name for cluster in read_groups(collection).clusters.shown), "none of these"]
+        names = [*(cluster.name for cluster in stored_clusters(collection).clusters.shown), "none of these"]
         with atomic_path(path.with_suffix(".xml")) as temporary:
             temporary.write_text(CONFIG % "".join(f'<Choice value="{escape(name)}"/>' for name in names), "utf-8")

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from dial2vec.errors import ModelError
 from dial2vec.files import find_root
@@ -32,14 +31,14 @@ def _experiment(name: str) -> Iterator[str]:
             mlflow.set_tracking_uri(server)
 
 
-def log_evaluation_data(experiment: str, name: str, records: Iterable[dict[str, Any]]) -> int:
+def log_evaluation_data(experiment: str, name: str, records: Iterable[dict[str, object]]) -> int:
     """Merge rows into an evaluation data set of an experiment, which is made if it is missing, and return its size."""
     from mlflow.genai.datasets import create_dataset, search_datasets
 
     with _experiment(experiment) as number:
         known = {dataset.name: dataset for dataset in search_datasets(experiment_ids=number)}
         dataset = known.get(name) or create_dataset(name, experiment_id=number)
-        return len(dataset.merge_records(list(records)).records)
+        return len(dataset.merge_records(list(records)).to_df())
 
 
 def tag_traces(experiment: str, topics: Mapping[str, str] | None, *, write: bool = False) -> tuple[int, int]:
@@ -52,12 +51,11 @@ def tag_traces(experiment: str, topics: Mapping[str, str] | None, *, write: bool
     import mlflow
 
     with _experiment(experiment) as number:
-        infos = [
-            trace.info for trace in mlflow.search_traces(locations=[number], include_spans=False, return_type="list")
-        ]
-        names = [(topics or {}).get(info.trace_metadata.get(SESSION) or info.trace_id) for info in infos]
-        changes = [(info, name) for info, name in zip(infos, names, strict=True) if name != info.tags.get(TAG)]
-        changes = [(info.trace_id, name) for info, name in changes if name or topics is None]
-        for trace, name in changes if write else ():
-            mlflow.set_trace_tag(trace, TAG, name) if name else mlflow.delete_trace_tag(trace, TAG)
-    return len(changes), len(infos)
+        traces, changes = mlflow.search_traces(locations=[number], include_spans=False, return_type="list"), []
+        for info in (trace.info for trace in traces):
+            topic = (topics or {}).get(info.trace_metadata.get(SESSION) or info.trace_id)
+            if topic != info.tags.get(TAG) and (topic or topics is None):
+                changes.append((info.trace_id, topic))
+        for trace_id, topic in changes if write else ():
+            mlflow.set_trace_tag(trace_id, TAG, topic) if topic else mlflow.delete_trace_tag(trace_id, TAG)
+    return len(changes), len(traces)

@@ -270,7 +270,7 @@ def test_what_cannot_be_decided_is_one_sentence_and_changes_nothing(four, argume
 
 def test_a_collection_without_clusters_says_how_to_get_them(make):
     make.add(0, 1)
-    with pytest.raises(ArtifactError, match="Run `dial2vec cluster"):
+    with pytest.raises(ArtifactError, match="expected those of `dial2vec cluster"):
         curate(Collection(make.folder), "hide", 0)
 
 
@@ -284,8 +284,10 @@ def test_exported_labels_are_those_that_the_stages_of_the_corpus_read(make, tmp_
     turns = [(Turn("ann", "hi"), Turn("bob", " ".join(f"w{row}x{at}" for at in range(9)))) for row in range(91)]
     write_dialogues(data / "calls.jsonl", [Dialogue(f"d{row}", own, ("own",)) for row, own in enumerate(turns)])
     (tmp_path / "dvc.yaml").touch()
-    result = CliRunner().invoke(main, ["curate", str(make.folder), "export-labels", str(data / "labels.csv")])
-    assert "60 dialogues with 2 labels" in result.stdout
+    result = CliRunner().invoke(
+        main, ["export", str(make.folder), "--as", "labels", "--output", str(data / "labels.csv")]
+    )
+    assert result.stdout.startswith("60 dialogues: ")
     artifacts, settings = Artifacts(tmp_path, "calls"), settings_from_dict({})
     validate(artifacts, settings)
     prepare(artifacts, settings)

@@ -137,7 +137,7 @@ def test_no_descriptions_and_those_of_another_encoder_are_none_and_damaged_ones_
 
 def test_a_collection_without_clusters_says_how_to_get_them(collection, server, monkeypatch):
     monkeypatch.setattr(describing, "read_clusters", lambda _: None)
-    with pytest.raises(ArtifactError, match=r"has no clusters; expected them, to describe them. Run `dial2vec cluster"):
+    with pytest.raises(ArtifactError, match=r"has no groups; expected those of `dial2vec cluster"):
         questions_of(collection, server.settings(), masks=None)
 
 

@@ -80,7 +80,8 @@ def test_without_words_nothing_is_marked(marks):
 def folder(tmp_path_factory) -> Path:
     """Two groups of twenty; d2 has two segments, d4 a note, and all have metadata with markup."""
     maker = Maker(tmp_path_factory.mktemp("reader") / "calls", make_dialogue)
-    cluster(maker.add(*[0] * 20, *[1] * 20, channel=EVIL, wait=3), k=2)
+    links = {"link": "javascript:alert(1)", "url": "https://desk.example/tickets/7?a=b"}
+    cluster(maker.add(*[0] * 20, *[1] * 20, channel=EVIL, wait=3, **links), k=2)
     collection = Collection(maker.folder)
     write_segments(collection, [("d0", 0, 1, "cards"), ("d2", 0, 0, "rooms"), ("d2", 1, 1, EVIL)])
     write_note(collection, "d4", f"call back {EVIL}")
@@ -217,7 +218,13 @@ def test_notes_and_metadata_are_shown_as_text(page):
     read(page, "d4")
     assert page.value("document.querySelector('.note blockquote').textContent") == f"call back {EVIL}"
     assert page.value("byId('facts').open") is False
-    assert texts(page, "#metadata > *") == ["channel", EVIL, "wait", "3"]
+    address = "https://desk.example/tickets/7?a=b"
+    assert texts(page, "#metadata dd") == [EVIL, "3", "javascript:alert(1)", address]
+    # Only an address of the web is a link, and the page it leads to learns nothing of this one.
+    assert texts(page, "#reader a") == ["Open the source", address]
+    assert page.value("[...new Set([...document.querySelectorAll('#reader a')].map((a) => `${a.href} ${a.rel}`))]") == [
+        f"{address} noopener noreferrer"
+    ]
     assert page.value("document.images.length") == 0
 
 

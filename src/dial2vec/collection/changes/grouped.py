@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.clusters import Clusters, ClusterState, read_stored
+from dial2vec.collection.clustering.clusters import Clusters, stored_clusters
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.errors import ArtifactError, CorpusError
+from dial2vec.errors import CorpusError
 
 # A row of a table by column. Tables are lists of them, as pandas is an extra.
 Record = dict[str, Any]
@@ -60,9 +60,9 @@ def read_groups(collection: CollectionFolder) -> Grouped:
 
     :raises ArtifactError: if the collection has no clusters, or damaged ones.
     """
-    clusters, state = _clusters_of(collection)
-    nearest = assign(collection.adapted, state.centres, known=state.groups)
-    return Grouped(clusters, nearest.groups, nearest.similarity)
+    stored = stored_clusters(collection)
+    nearest = assign(collection.adapted, stored.state.centres, known=stored.state.groups)
+    return Grouped(stored.clusters, nearest.groups, nearest.similarity)
 
 
 def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None = None) -> Grouped:
@@ -76,7 +76,7 @@ def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None 
     :raises ArtifactError: if the first collection has no clusters, or damaged ones.
     :raises CorpusError: if the collections have different encoders.
     """
-    clusters, state = _clusters_of(collection)
+    stored = stored_clusters(collection)
     if other is not None and other.manifest.fingerprint != collection.manifest.fingerprint:
         # A trained encoder has the name of its base encoder.
         kind = "other weights or settings of " if other.manifest.model == collection.manifest.model else ""
@@ -84,7 +84,8 @@ def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None 
             f"{other.folder} has vectors of {other.manifest.model}, {collection.folder} those of "
             f"{kind}{collection.manifest.model}; expected one encoder. Index both with the same --model."
         )
-    settled, centres, known = clusters.settled, state.centres, state.groups
+    clusters, settled = stored.clusters, stored.clusters.settled
+    centres, known = stored.state.centres, stored.state.groups
     together = other is None and settled == len(collection)
     nearest = assign(collection.adapted, centres, known=known if together else None)
     similarity = nearest.similarity.copy()
@@ -96,16 +97,6 @@ def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None 
     more = assign(collection.adaptation(other.vectors) if collection.adaptation else other.vectors, centres)
     groups = np.concatenate([nearest.groups, more.groups])
     return Grouped(clusters, groups, np.concatenate([similarity, more.similarity]))
-
-
-def _clusters_of(collection: CollectionFolder) -> tuple[Clusters, ClusterState]:
-    existing = read_stored(collection)
-    if existing is None:
-        raise ArtifactError(
-            f"{collection.folder} has no groups; expected those of `dial2vec cluster {collection.folder}`. "
-            "Run that first."
-        )
-    return existing.clusters, existing.state
 
 
 def _without_itself(

@@ -174,6 +174,14 @@ def read_stored(collection: CollectionFolder) -> Stored | None:
         return _stored(record, collection)
 
 
+def stored_clusters(collection: CollectionFolder) -> Stored:
+    """Return the clusters of a collection like `read_stored`; without any, raise `ArtifactError`."""
+    if (existing := read_stored(collection)) is None:
+        again = f"those of `dial2vec cluster {collection.folder}`. Run that first."
+        raise ArtifactError(f"{collection.folder} has no groups; expected {again}")
+    return existing
+
+
 def _stored(record: dict[str, Any], collection: CollectionFolder) -> Stored:
     now = _parsed(record, collection)
     return Stored(*now, *(_parsed(record["base"], collection) if record.get("base") else now))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from conversations.words import without_halves
-from dial2vec.collection.clustering.clusters import Cluster, Clusters, Stored, folder_of, read_stored
+from dial2vec.collection.clustering.clusters import Cluster, Clusters, Stored, folder_of, stored_clusters
 from dial2vec.collection.clustering.decided import applied, decided_clusters, moved_rows, write_decided
 from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, read_decisions, write_decisions
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -114,7 +114,7 @@ def undo_decision(collection: CollectionFolder, *, done: Callable[[int], object]
 
 def decisions_of(collection: CollectionFolder) -> list[tuple[Edit, str]]:
     """Return all decisions, oldest first, each with the reason why it cannot be applied, or ""."""
-    stored, decisions = _stored(collection), read_decisions(collection.folder)
+    stored, decisions = stored_clusters(collection), read_decisions(collection.folder)
     if decisions.lineage != stored.base.lineage:
         return [(edit, "its clusters are gone, all were clustered without them") for edit in decisions.made]
     now = applied(stored.base, stored.base_state, decisions)
@@ -136,18 +136,8 @@ def _write(collection: CollectionFolder, decisions: Decisions, stored: Stored) -
     write_decided(collection, stored, decided=True)
 
 
-def _stored(collection: CollectionFolder) -> Stored:
-    stored = read_stored(collection)
-    if stored is None:
-        raise ArtifactError(
-            f"{collection.folder} has no clusters to decide about; expected some. Run `dial2vec cluster "
-            f"{collection.folder}` first."
-        )
-    return stored
-
-
 def _opened(collection: CollectionFolder) -> tuple[Stored, Decisions]:
-    stored, decisions = _stored(collection), read_decisions(collection.folder)
+    stored, decisions = stored_clusters(collection), read_decisions(collection.folder)
     if decisions.made and decisions.lineage != stored.base.lineage:
         raise ArtifactError(
             f"{path_of(collection.folder)} holds decisions about clusters that are gone; expected those of "

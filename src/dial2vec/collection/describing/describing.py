@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from conversations.files import read_json, write_json
 from conversations.redaction import Masks, Redactor
-from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters
+from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, stored_clusters
 from dial2vec.collection.clustering.partition import Vectors
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
 from dial2vec.collection.describing.chat import AnswerError, ModelAnswer, RefusedError, ask
@@ -109,14 +109,8 @@ def questions_of(collection: CollectionFolder, settings: LanguageModel, *, masks
     :param masks: options for masking; None leaves the texts unmasked.
     :raises ArtifactError: if the collection has no clusters.
     """
-    existing = read_clusters(collection)
-    if existing is None:
-        raise ArtifactError(
-            f"{collection.folder} has no clusters; expected them, to describe them. Run `dial2vec cluster "
-            f"{collection.folder}` first."
-        )
-    clusters, centres = existing
-    return _Questions(collection, clusters, centres, settings.dialogues_per_group, masks).all()
+    stored = stored_clusters(collection)
+    return _Questions(collection, stored.clusters, stored.state.centres, settings.dialogues_per_group, masks).all()
 
 
 class _Questions:

@@ -124,6 +124,7 @@ class Reader {
     button("More like this", tools, () => this.#like());
     const unlike = button("Not like this", tools, () => this.#unlike());
     const copy = button("Copy link", tools, () => this.#copy());
+    const source = element("span", "", tools);
     const more = element("details", "", tools, { className: "others" });
     element("summary", "…", more, { title: "Decisions and notes", ariaLabel: "Decisions and notes" });
     const own = element("div", "", more, { id: "reader-own" });
@@ -135,7 +136,7 @@ class Reader {
     element("div", "", box, { id: "turns" });
     element("h3", "Similar conversations", box, { id: "similar-title" });
     element("ol", "", box, { id: "similar" }).setAttribute("aria-labelledby", "similar-title");
-    this.parts = { title, place, back, next, about, group, unlike, copy, more, own, below, facts, summary, marks };
+    this.parts = { title, place, back, next, about, group, unlike, copy, source, more, own, below, facts, summary, marks };
     this.button = button;
   }
 
@@ -173,8 +174,11 @@ class Reader {
     box.replaceChildren();
     for (const [key, value] of entries) {
       element("dt", key, box);
-      element("dd", String(value), box);
+      const cell = element("dd", "", box);
+      cell.append(isAddress(value) ? linkTo(value, String(value)) : String(value));
     }
+    const source = entries.find(([, value]) => isAddress(value));
+    this.parts.source.replaceChildren(...(source ? [linkTo(source[1], "Open the source")] : []));
     this.parts.facts.hidden = !entries.length;
     this.parts.summary.textContent = `Metadata (${entries.length})`;
   }
@@ -323,6 +327,14 @@ class Reader {
     }
     setTimeout(() => { copy.textContent = "Copy link"; }, 3000);
   }
+}
+
+// Nothing but an address of the web becomes a link: a `javascript:` of an export stays a text.
+const isAddress = (value) => typeof value === "string" && /^https?:\/\/[^\s"\\]+$/i.test(value);
+
+// A link that tells the other page nothing about this one.
+function linkTo(address, text) {
+  return element("a", text, null, { href: address, target: "_blank", rel: "noopener noreferrer", referrerPolicy: "no-referrer" });
 }
 
 const NOTHING = { parts: [], whole: false };

@@ -1,0 +1,77 @@
+"""Topics in a real store of MLflow: an evaluation data set that MLflow evaluates, and tags of traces with undo."""
+
+from __future__ import annotations
+
+import os
+
+import mlflow
+import pytest
+from mlflow.genai import evaluate, scorer
+from mlflow.genai.datasets import search_datasets
+
+from dial2vec.errors import ModelError
+from dial2vec.registry.acting import TAG, log_evaluation_data, tag_traces
+from dial2vec.registry.store import SERVER, opened, store_uri
+
+ROWS = [
+    {"inputs": {"messages": [{"role": "user", "content": text}]}, "outputs": "Closed.", "tags": {"topic": "Hours"}}
+    for text in ("Open?", "Open on Sunday?")
+]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project whose store has an experiment with two requests of a session, and one of none."""
+    for name in ("params.yaml", "dvc.yaml"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    with opened(tmp_path):
+        mlflow.set_tracking_uri(store_uri(tmp_path))
+        mlflow.set_experiment("shop")
+        for session in ("s-1", "s-1", None):
+            with mlflow.start_span("answer") as span:
+                span.set_inputs({"question": "Open?"})
+                mlflow.update_current_trace(metadata={"mlflow.trace.session": session} if session else {})
+        mlflow.flush_trace_async_logging()
+    mlflow.set_tracking_uri(None)
+    yield tmp_path
+    mlflow.set_tracking_uri(None)
+
+
+def tags() -> list[str | None]:
+    traces = mlflow.search_traces(return_type="list", locations=["1"], include_spans=False)
+    return sorted((trace.info.tags.get(TAG) or "" for trace in traces), reverse=True)
+
+
+def test_mlflow_evaluates_the_data_set_which_holds_each_dialogue_once(project):
+    assert [log_evaluation_data("shop", "calls, Hours", ROWS[:n]) for n in (1, 2, 2)] == [1, 2, 2]
+    assert SERVER not in os.environ
+    mlflow.set_tracking_uri(store_uri(project))
+    [dataset] = search_datasets(experiment_ids="1")
+
+    @scorer
+    def short(inputs, outputs) -> bool:
+        return len(inputs["messages"]) == 1 and outputs == "Closed."
+
+    for data in (dataset, ROWS):
+        assert evaluate(data=data, scorers=[short]).metrics == {"short/mean": 1.0}
+
+
+def test_traces_are_counted_tagged_and_untagged(project):
+    assert tag_traces("shop", {"s-1": "Hours"}) == (2, 3)
+    mlflow.set_tracking_uri(store_uri(project))
+    assert tags() == ["", "", ""]
+    assert [tag_traces("shop", {"s-1": "Hours"}, write=True) for _ in range(2)] == [(2, 3), (0, 3)]
+    # Another topic of another run leaves the tags of this one.
+    assert tag_traces("shop", {"s-2": "Rain"}, write=True) == (0, 3)
+    assert tags() == ["Hours", "Hours", ""]
+    assert tag_traces("shop", None) == (2, 3)
+    assert tag_traces("shop", None, write=True) == (2, 3)
+    assert tags() == ["", "", ""]
+
+
+def test_an_experiment_that_is_missing_is_named_and_not_made(project):
+    with pytest.raises(ModelError, match="MLflow has no experiment 'shops'; expected one"):
+        tag_traces("shops", {})
+    with opened(project) as client:
+        assert client.get_experiment_by_name("shops") is None
