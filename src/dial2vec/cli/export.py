@@ -23,7 +23,7 @@ FORMS = ("openai", "mlflow", "label-studio", "argilla", "labels", "tags")
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("topics", metavar="[TOPIC]...", nargs=-1)
-@click.option("--as", "form", required=True, type=click.Choice(FORMS), help="What the dialogues are for.")
+@click.option("--as", "form", required=True, type=click.Choice(FORMS), help="Tool or purpose of the dialogues.")
 @click.option("--output", metavar="FILE", type=new_path, help="File to write.")
 @click.option("--experiment", metavar="NAME", help="MLflow experiment for --as mlflow or tags, instead of a file.")
 @click.option("--yes", is_flag=True, help="Write the tags of traces; without it they are only counted.")
@@ -36,11 +36,11 @@ def export(
     folder: Path, topics: tuple[str, ...], form: str, output: Path | None, experiment: str | None, yes: bool,
     undo: bool, **choice: Any,
 ) -> None:  # fmt: skip
-    """Write the dialogues of topics for evaluation, annotation, training or tags.
+    """Write topics for evaluation, annotation, training or tagging.
 
     TOPIC is an id or a name; without one, all topics are taken. The most typical dialogues come first.
     """
-    from dial2vec.collection.acting import members_of, records_of, write_members
+    from dial2vec.collection.acting import member_records, members_of, write_members
     from dial2vec.collection.collection_folder import CollectionFolder
 
     if (output is None) == (experiment is None) or (experiment and form not in ("mlflow", "tags")):
@@ -58,7 +58,7 @@ def export(
 
     if form == "mlflow":
         name = ", ".join((folder.resolve().name, *topics))
-        size = log_evaluation_data(str(experiment), name, records_of(collection, members, form))
+        size = log_evaluation_data(str(experiment), name, member_records(collection, members, form))
         click.echo(f": evaluation data set {name!r} of {experiment}, {size:,} rows")
     else:
         names = dict(zip(members["dialogue_id"].to_pylist(), members["topic"].to_pylist(), strict=True))

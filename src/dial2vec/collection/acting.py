@@ -81,7 +81,7 @@ def messages_of(dialogue: Dialogue) -> list[dict[str, str]]:
     return [{"role": "user" if turn.speaker in users else "assistant", "content": turn.text} for turn in dialogue.turns]
 
 
-def records_of(collection: CollectionFolder, members: pa.Table, form: str) -> Iterator[dict[str, Any]]:
+def member_records(collection: CollectionFolder, members: pa.Table, form: str) -> Iterator[dict[str, Any]]:
     """Yield what "openai", "mlflow", "label-studio" or "argilla" reads of each dialogue of `members_of`.
 
     Data for evaluation ends before the last answer of the assistant, which stands beside it.
@@ -109,14 +109,14 @@ def records_of(collection: CollectionFolder, members: pa.Table, form: str) -> It
 
 
 def write_members(collection: CollectionFolder, members: pa.Table, form: str, path: Path) -> None:
-    """Write `records_of`, or a table of "labels" or "tags"; atomic. Label Studio gets a configuration, too, as .xml."""
+    """Write `member_records`, or a table of "labels" or "tags", atomically; with Label Studio's configuration as .xml."""
     with atomic_path(path) as temporary:
         if form == "labels":
             write_csv(members.select(["dialogue_id", "topic"]).rename_columns(LABEL_COLUMNS), temporary)
         elif form == "tags":
             write_csv(without_formulas(members), temporary)
         else:
-            lines = [json.dumps(record, ensure_ascii=False) for record in records_of(collection, members, form)]
+            lines = [json.dumps(record, ensure_ascii=False) for record in member_records(collection, members, form)]
             text = "\n".join(lines) if form in ("openai", "mlflow") else f"[{', '.join(lines)}]"
             temporary.write_text(f"{text}\n", encoding="utf-8")
     if form == "label-studio":

@@ -105,7 +105,8 @@ def collection(tmp_path, dialogue, monkeypatch):
     clusters = Clusters(
         "f", "k", 1, 1.0, 6, 6, 8, (cluster_record(4, "card", "anna", "lost"), cluster_record(7, "flight")), (), (area,)
     )
-    monkeypatch.setattr(describing, "read_clusters", lambda _: (clusters, np.eye(2, dtype=np.float32)))
+    stored = SimpleNamespace(clusters=clusters, state=SimpleNamespace(centres=np.eye(2, dtype=np.float32)))
+    monkeypatch.setattr(describing, "stored_clusters", lambda _: stored)
     monkeypatch.setattr(describing, "read_assignment", lambda _: np.array([4, 4, 4, 7, 7, 7], dtype=np.int32))
     speakers = [sorted({turn.speaker for turn in one.turns}) for one in dialogues]
     column = SimpleNamespace(to_pylist=lambda: speakers)

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from conversations.redaction import Masks
 from dial2vec.cli import main
+from dial2vec.collection.clustering.clusters import stored_clusters
 from dial2vec.collection.describing import chat, describe_groups, describing, questions_of, read_descriptions
 from dial2vec.errors import ArtifactError, Dial2vecError
 from tests.collection.describing.conftest import GOOD, Reply
@@ -136,7 +137,7 @@ def test_no_descriptions_and_those_of_another_encoder_are_none_and_damaged_ones_
 
 
 def test_a_collection_without_clusters_says_how_to_get_them(collection, server, monkeypatch):
-    monkeypatch.setattr(describing, "read_clusters", lambda _: None)
+    monkeypatch.setattr(describing, "stored_clusters", stored_clusters)
     with pytest.raises(ArtifactError, match=r"has no groups; expected those of `dial2vec cluster"):
         questions_of(collection, server.settings(), masks=None)
 
