@@ -100,6 +100,16 @@ SCENES = {
     "import": Scene(("dial2vec import export.csv --output export.jsonl",)),
     "clusters": Scene(("dial2vec cluster calls",)),
     "changes": Scene(("dial2vec compare calls --before 2026-05-01",)),
+    # Of the made-up help desk.
+    "acting": Scene(
+        (
+            'dial2vec export calls "Lost card" --as openai --where "CSAT <= 2" --sample 20 --output lost.jsonl',
+            "head -1 lost.jsonl",
+            'dial2vec export calls "Lost card" --as label-studio --output tasks.json',
+            "dial2vec export calls --as tags --output tags.csv",
+            "head -4 tags.csv",
+        )
+    ),
     "recipes": Scene(
         ("dial2vec import tickets.json --output calls.jsonl --save-recipe mine.yaml", "cat mine.yaml"), lines=30
     ),

@@ -56,7 +56,7 @@ def exported(collection: Collection, form: str, path) -> list[dict]:
     """Return the records of the first topic as the command writes them."""
     arguments = ["export", str(collection.folder), "lost <&>", "--as", form, "--output", str(path)]
     result = CliRunner().invoke(main, arguments)
-    assert result.output == f"20 dialogues: {path}\n"
+    assert result.output == f"20 conversations: {path}\n"
     text = path.read_text(encoding="utf-8")
     return json.loads(text) if form in ("label-studio", "argilla") else [json.loads(line) for line in text.splitlines()]
 
@@ -76,7 +76,7 @@ def test_areas_and_filters_narrow_and_what_is_unknown_is_named(collection):
     assert set(members_of(collection, [area], area=True)["area"].to_pylist()) == {area}
     with pytest.raises(CorpusError, match=r"no topic is called 'Lost <&'; .*Did you mean 'Lost <&>'\?"):
         members_of(collection, ["Lost <&"])
-    with pytest.raises(CorpusError, match="has no such dialogue; expected some"):
+    with pytest.raises(CorpusError, match="has no such conversation; expected some"):
         members_of(collection, ["Lost <&>"], filters=Filters(where=("csat == 5",)))
 
 

@@ -49,7 +49,7 @@ def export(
         raise Dial2vecError("found --yes or --undo without --as tags --experiment NAME; expected both. Add them.")
     collection = CollectionFolder(folder)
     members = members_of(collection, topics, **choice)
-    click.echo(f"{len(members):,} dialogues", nl=False)
+    click.echo(f"{len(members):,} conversations", nl=False)
     if output is not None:
         write_members(collection, members, form, output)
         click.echo(f": {output}")

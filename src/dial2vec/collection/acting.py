@@ -63,7 +63,9 @@ def members_of(
     rows, passing = np.flatnonzero(keep), None if filters is None else filters.rows(collection)
     rows = rows if passing is None else np.intersect1d(rows, passing)
     if not len(rows):
-        raise CorpusError(f"{collection.folder} has no such dialogue; expected some. Leave a topic or a filter out.")
+        raise CorpusError(
+            f"{collection.folder} has no such conversation; expected some. Leave a topic or a filter out."
+        )
     rows = rows[sampled(len(rows), sample or len(rows), seed)]
     rows = pa.array(rows[np.argsort(-table["similarity"].to_numpy()[rows], kind="stable")])
     metadata = collection.rows["metadata"].take(rows).to_pylist()
@@ -109,7 +111,7 @@ def member_records(collection: CollectionFolder, members: pa.Table, form: str) -
 
 
 def write_members(collection: CollectionFolder, members: pa.Table, form: str, path: Path) -> None:
-    """Write `member_records`, or a table of "labels" or "tags", atomically; with Label Studio's configuration as .xml."""
+    """Write `member_records`, or a table of "labels" or "tags"; atomic. For Label Studio its configuration as .xml."""
     with atomic_path(path) as temporary:
         if form == "labels":
             write_csv(members.select(["dialogue_id", "topic"]).rename_columns(LABEL_COLUMNS), temporary)

@@ -287,7 +287,7 @@ def test_exported_labels_are_those_that_the_stages_of_the_corpus_read(make, tmp_
     result = CliRunner().invoke(
         main, ["export", str(make.folder), "--as", "labels", "--output", str(data / "labels.csv")]
     )
-    assert result.stdout.startswith("60 dialogues: ")
+    assert result.stdout.startswith("60 conversations: ")
     artifacts, settings = Artifacts(tmp_path, "calls"), settings_from_dict({})
     validate(artifacts, settings)
     prepare(artifacts, settings)
