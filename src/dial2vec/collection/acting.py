@@ -63,9 +63,7 @@ def members_of(
     rows, passing = np.flatnonzero(keep), None if filters is None else filters.rows(collection)
     rows = rows if passing is None else np.intersect1d(rows, passing)
     if not len(rows):
-        raise CorpusError(
-            f"{collection.folder} has no such conversation; expected some. Leave a topic or a filter out."
-        )
+        raise CorpusError(f"{collection.folder} has no such conversation; expected some. Leave out a topic or filter.")
     rows = rows[sampled(len(rows), sample or len(rows), seed)]
     rows = pa.array(rows[np.argsort(-table["similarity"].to_numpy()[rows], kind="stable")])
     metadata = collection.rows["metadata"].take(rows).to_pylist()
