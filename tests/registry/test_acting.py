@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 
 import mlflow
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from mlflow.genai import evaluate, scorer
 from mlflow.genai.datasets import search_datasets
 
+from dial2vec.cli import main
+from dial2vec.collection.clustering import cluster
 from dial2vec.errors import ModelError
 from dial2vec.registry.acting import TAG, log_evaluation_data, tag_traces
 from dial2vec.registry.store import SERVER, opened, store_uri
+from tests.collection.made import written
+from tests.conftest import make_dialogue
 
 ROWS = [
     {"inputs": {"messages": [{"role": "user", "content": text}]}, "outputs": "Closed.", "tags": {"topic": "Hours"}}
@@ -75,3 +81,20 @@ def test_an_experiment_that_is_missing_is_named_and_not_made(project):
         tag_traces("shops", {})
     with opened(project) as client:
         assert client.get_experiment_by_name("shops") is None
+
+
+def test_the_command_writes_tags_only_when_told_and_takes_them_back(project):
+    dialogues = [make_dialogue(name, "user: open?", "bot: closed") for name in ("s-1", "s-2")]
+    cluster(written(project / "chats", dialogues, np.eye(2, dtype=np.float32)), k=1)
+
+    def said(*words: str) -> str:
+        result = CliRunner().invoke(main, ["export", str(project / "chats"), "--experiment", "shop", "--as", *words])
+        assert result.exit_code == 0, result.output
+        return result.output.partition(": ")[2]
+
+    assert said("tags") == "2 of 3 traces would change, --yes writes\n"
+    assert said("tags", "--yes") == "2 of 3 traces changed\n"
+    assert said("tags") == "0 of 3 traces would change, --yes writes\n"
+    assert said("tags", "--undo", "--yes") == "2 of 3 traces changed\n"
+    # Both dialogues ask the same, so they are one row.
+    assert said("mlflow") == "evaluation data set 'chats' of shop, 1 rows\n"

@@ -63,6 +63,4 @@ def export(
     else:
         names = dict(zip(members["dialogue_id"].to_pylist(), members["topic"].to_pylist(), strict=True))
         changed, n = tag_traces(str(experiment), None if undo else names, write=yes)
-        click.echo(
-            f": {changed:,} of {n:,} traces {'changed, --undo takes back' if yes else 'would change, --yes writes'}"
-        )
+        click.echo(f": {changed:,} of {n:,} traces {'changed' if yes else 'would change, --yes writes'}")
