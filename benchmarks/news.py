@@ -176,19 +176,19 @@ class Month:
             topics,
             emerging=tuple(tuple(group.rows.tolist()) for group in perhaps),
         )
-        grouped = Grouped(clusters, by_rule.groups, by_rule.similarity)
-        news = whats_new(_collection(self), at=at, grouped=grouped, ledger=self.ledger)
+        groupings = tuple(Grouped(clusters, each.groups, each.similarity) for each in (nearest, by_rule))
+        news = whats_new(_collection(self), at=at, groupings=groupings, ledger=self.ledger)
         self.ledger = news.ledger
         return list(news.changes)
 
     def topic_of(self, change: TopicChange) -> int:
-        """Return the topic that most of what a change counts as new, or most of its cluster, belongs to."""
-        own = self.groups == change.cluster
+        """Return the topic of most dialogues of a new cluster, or the one that changed most in an old one."""
+        own, topics = self.groups == change.cluster, self.pool.topics[self.rows]
         if change.kind == "new":
-            own[: len(self.known)] = False
-        topics = self.pool.topics[self.rows[own]]
-        counts = np.bincount(topics)
-        return int(counts.argmax()) if 2 * counts.max() > len(topics) else -1
+            return int(np.bincount(topics[own]).argmax())
+        late = self.days > self.days.max() - 3
+        shares = [np.bincount(topics[own & side], minlength=len(self.rates)) / side.sum() for side in (late, ~late)]
+        return int(np.argmax((shares[0] - shares[1]) * (1 if change.kind == "more" else -1)))
 
     def z_tests(self) -> int:
         """Return how many topics a z-test of the last night and all before tells."""

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from conversations.words import from_to, percent, printable
 from dial2vec.collection.changes.contrasting import Contrast, contrasts
 from dial2vec.collection.changes.facts import KnownFacts, facts_of
-from dial2vec.collection.changes.grouped import Grouped, nearest_groups
+from dial2vec.collection.changes.grouped import Grouped, nearest_groups, read_groups
 from dial2vec.collection.changes.overview import moved
 from dial2vec.collection.clustering.clusters import Cluster
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.news.impact import Impact, impact
 from dial2vec.collection.news.ledger import Ledger, TopicRecord, read_ledger
-from dial2vec.collection.news.telling import TopicChange, News
+from dial2vec.collection.news.telling import News, TopicChange
 from dial2vec.collection.news.testing import NEW, PAST, RATES, SHARES, clear_growth, spent
 from dial2vec.collection.news.testing import WINDOWS as TRIED
 
@@ -40,7 +40,7 @@ def whats_new(
     collection: CollectionFolder,
     *,
     at: datetime | None = None,
-    grouped: Grouped | None = None,
+    groupings: tuple[Grouped, Grouped] | None = None,
     ledger: Ledger | None = None,
 ) -> News:
     """Return what is new in a collection since the last look; `News.write` records that it was looked at.
@@ -49,12 +49,13 @@ def whats_new(
     that is less sure is listed as emerging. After a topic was told, its days since then count as its past.
 
     :param at: time of the look; None means now.
-    :param grouped: groups of all dialogues, if they are known.
+    :param groupings: results of `read_groups` and `nearest_groups`, if they are known.
     :param ledger: state after the last look, if it is known.
     :raises ArtifactError: if the collection has no clusters, or damaged ones, or its ledger is damaged.
     """
     at = at or datetime.now(UTC)
-    return _Look(collection, grouped or nearest_groups(collection), ledger or read_ledger(collection.folder), at).news()
+    written, nearest = groupings or (read_groups(collection), nearest_groups(collection))
+    return _Look(collection, written, nearest, ledger or read_ledger(collection.folder), at).news()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,17 @@ class _Seen:
 
 
 class _Look:
-    """A look at a collection."""
+    """A look at a collection.
 
-    def __init__(self, collection: CollectionFolder, grouped: Grouped, ledger: Ledger, at: datetime) -> None:
+    :param written: groups as clustering wrote them: a dialogue that was clustered from scratch keeps its group.
+    :param grouped: groups by one rule, so that periods can be compared.
+    """
+
+    def __init__(
+        self, collection: CollectionFolder, written: Grouped, grouped: Grouped, ledger: Ledger, at: datetime
+    ) -> None:
         self.collection, self.ledger, self.at = collection, ledger, at
-        self.grouped, self.facts = grouped, facts_of(collection)
+        self.written, self.grouped, self.facts = written, grouped, facts_of(collection)
         self.clusters, self.days = self.grouped.clusters.clusters, collection.days
         self.spends = spent(ledger.days_until(at))
         # What was clustered from scratch is known; a clustering since the last look does not make it older.
@@ -99,7 +106,7 @@ class _Look:
         for place, cluster in enumerate(self.clusters):
             if str(cluster.id) in self.topics:
                 continue
-            rows = self.rows_of(place)
+            rows = np.flatnonzero(self.written.groups == place)
             fresh = rows[rows >= self.settled]
             self.topics[str(cluster.id)] = TopicRecord()
             if 2 * len(fresh) > len(rows) and not cluster.hidden:

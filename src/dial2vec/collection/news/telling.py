@@ -111,13 +111,15 @@ class News:
     def write(self, folder: Path, *, title: str = "") -> Path:
         """Write the message into a collection's folder as not sent yet, then the ledger; return the message's file.
 
-        The ledger makes it valid: after a kill between the two, the next look tells the same, and `unsent` does not
-        return this one.
+        The ledger makes it valid: what a run that was killed between the two has left is removed by the next one.
 
         :param title: name of the collection in the text; its folder's name without one.
         """
         path = folder / FOLDER / f"{self.id}.json"
         path.parent.mkdir(exist_ok=True)
+        for left in _records(folder):
+            if left["at"] > read_ledger(folder).at:
+                (path.parent / f"{left['id']}.json").unlink()
         write_json(path, self.record() | {"text": self.text(title or folder.name), "sent": False})
         self.ledger.write(folder)
         return path
@@ -125,9 +127,12 @@ class News:
 
 def unsent(folder: Path) -> list[dict[str, Any]]:
     """Return the records of a collection's folder that were not sent, oldest first."""
-    records = [read_json(path) for path in sorted((folder / FOLDER).glob("*.json")) if path.name != LEDGER]
     last = read_ledger(folder).at
-    return [record for record in records if not record["sent"] and record["at"] <= last]
+    return [record for record in _records(folder) if not record["sent"] and record["at"] <= last]
+
+
+def _records(folder: Path) -> list[dict[str, Any]]:
+    return [read_json(path) for path in sorted((folder / FOLDER).glob("*.json")) if path.name != LEDGER]
 
 
 def mark_sent(folder: Path, id: str) -> None:
