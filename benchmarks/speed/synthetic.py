@@ -92,7 +92,7 @@ def write_topics(collection: Collection, clouds: np.ndarray, parts: np.ndarray) 
     )
     state = ClusterState(
         centres, clouds, centres.repeat(PARTS, axis=0), np.arange(CLOUDS, dtype=np.int32).repeat(PARTS), fine,
-        none_split_off(CLOUDS * PARTS),
+        none_split_off(CLOUDS * PARTS), np.ones(len(clouds), dtype=bool),
     )  # fmt: skip
     found = Clusters(
         collection.manifest.fingerprint, "communities", 1, 0.9, len(clouds), len(clouds), CLOUDS, clusters,

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from dial2vec.cli import main
 from dial2vec.collection import Collection
+from dial2vec.collection.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.notes import read_notes
 from dial2vec.data.corpora.demo import write_sample
@@ -130,9 +131,10 @@ def test_decisions_about_groups_that_are_made_again_are_kept(look, tmp_path):
 
 
 @pytest.mark.parametrize("kill", [False, True])
-def test_notes_stay_when_the_collection_is_made_again(look, tmp_path, monkeypatch, kill):
+def test_notes_and_known_topics_stay_when_the_collection_is_made_again(look, tmp_path, monkeypatch, kill):
     export(tmp_path / "calls.csv", 20)
     look("calls.csv")
+    Path("calls.look", "topics.yaml").write_text("- {name: Parrots, description: w9}", encoding="utf-8")
     CliRunner().invoke(main, ["curate", "calls.look", "note", "c3", "call back"])
     export(tmp_path / "calls.csv", 20, word="w2")
     if kill:
@@ -141,6 +143,7 @@ def test_notes_stay_when_the_collection_is_made_again(look, tmp_path, monkeypatc
             look("calls.csv")
     look("calls.csv")
     assert read_notes(tmp_path / "calls.look")["c3"].text == "call back"
+    assert "Parrots" in {one.known for one in cluster(Collection("calls.look")).clusters}
 
 
 def test_another_reading_of_the_same_export_takes_effect(look, tmp_path):

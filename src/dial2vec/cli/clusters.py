@@ -68,6 +68,8 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
     click.echo(_table(clusters, collection))
     for sentence in clusters.news:
         click.echo(sentence)
+    if clusters.outside:
+        click.echo(f"{clusters.outside:.1%} belong to nothing, and are in the nearest cluster: column `belongs`.")
     say_changes(collection)
     click.echo(f"Cluster of each dialogue: {folder / 'clusters' / 'assignment.csv'}")
     hidden = len(clusters.clusters) - len(clusters.shown)

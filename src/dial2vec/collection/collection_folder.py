@@ -206,6 +206,12 @@ class CollectionFolder:
         """Row number by dialogue id."""
         return {name: row for row, name in enumerate(self.rows["dialogue_id"].to_pylist())}
 
+    @cached_property
+    def originals(self) -> NDArray[np.int64]:
+        """Row of the first dialogue with the same speakers and texts as each one, int64 [n]."""
+        _, first, copies = np.unique(self.rows["content"].to_numpy(), return_index=True, return_inverse=True)
+        return np.asarray(first[copies])
+
     def row(self, dialogue_id: str) -> int:
         """Return the row of a dialogue.
 

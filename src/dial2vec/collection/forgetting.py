@@ -24,7 +24,7 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.files import folder_lock
 
 # What people wrote: decisions about groups, and notes with a line per dialogue.
-KEPT = ("curation.yaml", "notes.jsonl")
+KEPT = ("curation.yaml", "notes.jsonl", "topics.yaml")
 # The dialogues of a map that is one file.
 CONTENT = re.compile(r'<script type="text/plain" id="content">([^<]+)<')
 

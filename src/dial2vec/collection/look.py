@@ -28,7 +28,7 @@ from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.clustering.clustering import cluster, clustering_steps
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
-from dial2vec.collection.clustering.notes import notes_file
+from dial2vec.collection.clustering.known import TOPICS
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of
@@ -45,7 +45,7 @@ OWN = ".look"
 # Dialogues from which a process of its own draws the map: it takes a second to start, and memory.
 FEWEST_APART = 10_000
 # What people wrote, while the collection is made again.
-KEPT = f"{OWN}/kept"
+KEPT, WRITTEN = f"{OWN}/kept", ("notes.jsonl", TOPICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,9 @@ def look_into(
         added = add(folder, transcripts, encoder=encoder, turns=turns, adapted=reading.adapted, imported=imported)
         if added.adapted:
             say(added.adapted)
-        if (notes := folder / KEPT / notes_file(folder).name).exists():
-            notes.replace(notes_file(folder))
+        for written in WRITTEN:
+            if (folder / KEPT / written).exists():
+                (folder / KEPT / written).replace(folder / written)
         if added.quarantine:
             say(f"{added.quarantine} records cannot be used; the reasons are in {added.quarantine_file}")
         write_json(record, state | {"done": True})
@@ -223,7 +224,7 @@ def _at_once(source: Path, places: Places, reading: LookReading, say: Callable[[
 def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str, say: Callable[[str], object]) -> None:
     """Empty the folder unless its collection has this encoder, and only dialogues that the file has word for word.
 
-    What people wrote is kept aside: decisions name groups that are made again, and notes come back afterwards.
+    What people wrote is kept aside: decisions name groups that are made again, and all else comes back.
     """
     if not (folder / MANIFEST).exists():
         return
@@ -236,8 +237,9 @@ def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str, say: Callab
         return
     kept = folder / KEPT
     kept.mkdir(exist_ok=True)
-    if (notes := notes_file(folder)).exists():
-        notes.replace(kept / notes.name)
+    for written in WRITTEN:
+        if (folder / written).exists():
+            (folder / written).replace(kept / written)
     if (decisions := path_of(folder)).exists():
         place = next(path for n in count(1) if not (path := kept / f"curation-{n}.yaml").exists())
         decisions.rename(place)

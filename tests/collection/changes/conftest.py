@@ -70,7 +70,9 @@ def write_groups(collection: CollectionFolder, vectors: Any, topics: Any, k: int
     areas = (Area(0, "money", (), 1), Area(1, "crime", (), 1))
     clusters = Clusters("f", "communities", 1, 1.0, settled, settled, 10 + k, groups, areas=areas)
     parents = np.arange(k, dtype=np.int32)
-    state = ClusterState(centres, topics, centres, parents, topics, none_split_off(len(parents)))
+    state = ClusterState(
+        centres, topics, centres, parents, topics, none_split_off(len(parents)), np.ones(len(topics), dtype=bool)
+    )
     write_clusters(collection, clusters, state)
 
 

@@ -33,7 +33,7 @@ def test_topics_are_found_counted_and_named_by_their_words(make):
     assert found.clusters[0].name == "Topica worda"
     assert all(one.stability == pytest.approx(1) for one in found.clusters)
     table = pd.read_csv(make.folder / "clusters" / "assignment.csv")
-    assert list(table.columns) == ["dialogue_id", "cluster", "similarity", "margin", "name", "area", "fine"]
+    assert list(table.columns) == ["dialogue_id", "cluster", "similarity", "margin", "name", "area", "fine", "belongs"]
     assert len(table) == 92
 
 

@@ -13,7 +13,7 @@ from dial2vec.collection import Collection
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.facets import FacetValue, facet
-from dial2vec.collection.facets.facets import described
+from dial2vec.collection.facets.facets import moved_by_examples
 from dial2vec.collection.facets.likeness import FITTED
 from dial2vec.collection.search import Filters
 from dial2vec.encoder.loading import load_encoder
@@ -95,11 +95,11 @@ def test_an_example_has_its_answer_and_draws_what_is_like_it(collection, dialogu
 
 def test_of_an_example_the_turn_near_to_the_description_weighs_most():
     turns, starts = np.eye(3, dtype=np.float32), np.array([0, 2, 3])
-    moved = described(turns[[0]], turns.__getitem__, starts, [[0]])[0]
+    moved = moved_by_examples(turns[[0]], turns.__getitem__, starts, [[0]])[0]
     # Cosines 1 and 0: the second turn has e^-10 of the weight of the first; the other dialogue has no part.
     np.testing.assert_allclose(moved[1] / moved[0], np.exp(-10) * 0.5 / 1.5, rtol=1e-3)
     assert moved[2] == 0
-    np.testing.assert_array_equal(described(turns[[0]], turns.__getitem__, starts, [[]]), turns[[0]])
+    np.testing.assert_array_equal(moved_by_examples(turns[[0]], turns.__getitem__, starts, [[]]), turns[[0]])
 
 
 @pytest.mark.parametrize(

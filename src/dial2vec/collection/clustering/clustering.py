@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.appearing import LEVEL, appearing
+from dial2vec.collection.clustering.belonging import belonging
 from dial2vec.collection.clustering.clusters import (
     Clusters,
     ClusterState,
@@ -23,6 +25,7 @@ from dial2vec.collection.clustering.decided import decided_clusters, pinned_rows
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.describing import Undescribed, describe_clusters
 from dial2vec.collection.clustering.judging import judging_vectors
+from dial2vec.collection.clustering.known import Known, find_known
 from dial2vec.collection.clustering.levels import TENTHS, areas_of_topics, assign_fine, divide_topics
 from dial2vec.collection.clustering.partition import (
     Groups,
@@ -32,7 +35,7 @@ from dial2vec.collection.clustering.partition import (
     centres_of_groups,
 )
 from dial2vec.collection.clustering.stability import HALVES, LEAST, SAMPLE, match_groups
-from dial2vec.collection.clustering.tree import find_levels
+from dial2vec.collection.clustering.tree import SMALLEST, find_levels
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
@@ -52,7 +55,8 @@ def cluster(
 ) -> Clusters:
     """Cluster a collection, write the clusters into its folder, and return them.
 
-    Clusters are cuts of Ward's tree, whose number comes from the dialogues, or k groups by k-means.
+    Dialogues that are near to a topic of `topics.yaml` get it. Clusters of the others are cuts of Ward's tree, whose
+    number comes from the dialogues, or k groups by k-means.
     Existing clusters keep their dialogues and centres, and new dialogues are assigned to them. A group of new dialogues
     that the past does not explain becomes a cluster, and `news` reports a cluster that splits. With `from_scratch` or
     `k`, all dialogues are clustered from scratch; a cluster gets the id of the old one that shares most dialogues with
@@ -62,7 +66,8 @@ def cluster(
     :param level: chance of a group of new dialogues at any place, below which it becomes a cluster.
     :param done: called with 1 after each of at most `clustering_steps()` steps.
     :raises CorpusError: if there are fewer dialogues than clusters, or too many clusters to measure their stability.
-    :raises ArtifactError: if existing clusters are damaged and `from_scratch` is False.
+    :raises ArtifactError: if existing clusters are damaged and `from_scratch` is False, or `topics.yaml` is no list of
+        topics.
     :raises BusyError: if another run clusters the collection.
     """
     _check_sizes(collection, k)
@@ -70,13 +75,15 @@ def cluster(
         before = _before(collection, from_scratch=from_scratch)
         decisions = read_decisions(collection.folder)
         grown = before is not None and not from_scratch and k is None
+        pins = pinned_rows(before, decisions) if before else {}
+        known = find_known(collection, before, pins, grown=grown)
         if before is not None and grown:
-            new = _onto(before, collection, level)
+            new = _onto(before, collection, known, level)
         else:
-            pins = pinned_rows(before, decisions) if before else {}
-            new = _from_scratch(collection, k, seed, done, pins)
+            pins = {id: rows for id, rows in pins.items() if id not in known.names}
+            new = _from_scratch(collection, k, seed, done, pins, known)
             if before is not None:
-                new = _with_ids_of(new, before, set(pins))
+                new = _with_ids_of(new, before, {*pins, *known.names})
         lineage = before.base.lineage if before else _lineage(new.state)
         old = before.base if before else None
         base = describe_clusters(collection, new, seed, old, done, lineage=lineage)
@@ -130,29 +137,48 @@ def _from_scratch(
     seed: int,
     done: Callable[[int], object],
     pins: Mapping[int, NDArray[np.int64]],
+    known: Known,
 ) -> Undescribed:
-    """Cluster all dialogues; pinned clusters come last and have their ids, the others are numbered."""
-    units, plain = collection.adapted, judging_vectors(collection)
-    levels = find_levels(units, plain, seed=seed)
+    """Cluster all dialogues; pinned clusters and known topics come last with their ids, the others are numbered."""
+    units, plain, rest = collection.adapted, judging_vectors(collection), np.flatnonzero(known.of < 0)
+    own, judging = (np.asarray(units[rest]), judging_vectors(collection, rest)) if known.names else (units, plain)
+    whole = np.full(len(units), -1, dtype=np.int32)
+    # A few are no topic. They go to the nearest, and do not belong to it.
+    centres, areas = np.zeros((0, units.shape[1]), dtype=np.float32), np.zeros(0, dtype=np.int32)
+    if len(rest) >= SMALLEST or not known.names:
+        levels = find_levels(own, judging, seed=seed)
+        groups, centres = levels.topics, centres_of_groups(own, levels.topics)
+        if k is not None:
+            groups, centres = _largest_first(own, min(k, len(rest)), seed)
+        if pins:
+            groups = keep_together(groups, [np.searchsorted(rest, rows) for rows in pins.values()])
+            centres = centres_of_groups(own, groups)
+        whole[rest], areas = groups, areas_of_topics(groups, levels, len(centres))
     done(1)
-    if k is None:
-        groups = levels.topics
-        centres = centres_of_groups(units, groups)
-    else:
-        centres = centres_of(units, k, seed=seed)
-        # The largest cluster comes first.
-        order = np.argsort(-np.bincount(assign(units, centres).groups, minlength=k), kind="stable")
-        centres = centres[order]
-        groups = assign(units, centres).groups
-    if pins:
-        groups = keep_together(groups, list(pins.values()))
-        centres = centres_of_groups(units, groups)
+    first = max(known.names, default=-1) + 1
+    ids = [*range(first, first + len(centres) - len(pins)), *pins, *known.names]
+    added = known.centres(units, [*known.names])
+    areas, centres = _areas_with(areas, centres, added), np.concatenate([centres, added])
+    groups = known.groups(units, centres, ids, whole)
     fine_centres, parents = divide_topics(units, plain, groups, len(centres), seed=seed, done=done)
-    fine = assign_fine(units, groups, fine_centres, parents)
-    state = ClusterState(centres, groups, fine_centres, parents, fine, none_split_off(len(parents)))
-    by, ids = "tree" if k is None else "k", [*range(len(centres) - len(pins)), *pins]
-    areas = areas_of_topics(groups, levels, len(centres))
-    return Undescribed(state, areas, ids, by, len(units), len(ids), [], {})
+    fine_centres, parents = _without_gaps(fine_centres, parents, centres)
+    split_off, fine = none_split_off(len(parents)), assign_fine(units, groups, fine_centres, parents)
+    belongs = belonging(collection.vectors, np.arange(len(units)), seed=seed) & (whole >= 0) | (known.of >= 0)
+    state = ClusterState(centres, groups, fine_centres, parents, fine, split_off, belongs)
+    return Undescribed(state, areas, ids, "k" if k else "tree", len(units), max(ids) + 1, [], {}, known)
+
+
+def _largest_first(units: Vectors, k: int, seed: int) -> tuple[Groups, Vectors]:
+    """Return k groups by k-means and their centres, the largest first."""
+    centres = centres_of(units, k, seed=seed)
+    order = np.argsort(-np.bincount(assign(units, centres).groups, minlength=k), kind="stable")
+    return assign(units, centres[order]).groups, centres[order]
+
+
+def _without_gaps(fine_centres: Vectors, parents: Groups, centres: Vectors) -> tuple[Vectors, Groups]:
+    """Return fine topics with one for each cluster that had no dialogue, and so has none."""
+    missing = np.setdiff1d(np.arange(len(centres), dtype=np.int32), parents)
+    return np.concatenate([fine_centres, centres[missing]]), np.concatenate([parents, missing])
 
 
 def keep_together(groups: Groups, pins: Sequence[NDArray[np.int64]]) -> Groups:
@@ -176,7 +202,7 @@ def keep_together(groups: Groups, pins: Sequence[NDArray[np.int64]]) -> Groups:
 
 
 def _with_ids_of(new: Undescribed, before: Stored, pinned: set[int]) -> Undescribed:
-    """Give new clusters the ids of the old clusters that they match; pinned ones have theirs."""
+    """Give new clusters the ids of the old clusters that they match; pinned ones and known topics have theirs."""
     old, k, seen = before.base_state, len(new.ids), before.base.seen
     known = [cluster.id for cluster in before.base.clusters]
     same = match_groups(old.groups, new.state.groups[:seen], len(known), k)
@@ -187,7 +213,7 @@ def _with_ids_of(new: Undescribed, before: Stored, pinned: set[int]) -> Undescri
     for place in (place for place, id in enumerate(ids) if id < 0 and place in parts):
         part = int(old.split_off[parts[place], 0])
         ids[place] = part if part not in ids else -1
-    next_id = before.clusters.next_id
+    next_id = max(before.clusters.next_id, *(id + 1 for id in ids))
     for place in (place for place, id in enumerate(ids) if id < 0):
         ids[place], next_id = next_id, next_id + 1
     gone = [cluster for cluster in before.clusters.clusters if cluster.id in known and cluster.id not in ids]
@@ -206,44 +232,50 @@ def _split_again(old: ClusterState, new: ClusterState, seen: int, ids: list[int]
     return split_off
 
 
-def _onto(before: Stored, collection: CollectionFolder, level: float) -> Undescribed:
+def _onto(before: Stored, collection: CollectionFolder, known: Known, level: float) -> Undescribed:
     """Keep the clusters, and add one for each group of new dialogues that the past does not explain."""
     clusters, old = before.base, before.base_state
-    units, n_old, next_id = collection.adapted, len(old.centres), before.clusters.next_id
-    known, limits = old.groups[: clusters.settled], _limits(clusters)
+    units, n_old, settled = collection.adapted, len(old.centres), clusters.settled
+    free, limits, originals = known.of < 0, _limits(clusters), collection.originals
+    # A copy is where its original is.
+    kept = np.where(originals < settled, old.groups[np.minimum(originals, settled - 1)], -1)
+    kept[:settled] = old.groups[:settled]
+    # Dialogues of known topics are no new group.
+    some = free if known.names else slice(None)
     added, perhaps = appearing(
-        units, collection.days, old.centres, known, close=float(np.median(limits)), level=level, seed=clusters.seed
-    )
-    ids = [cluster.id for cluster in clusters.clusters] + [next_id + at for at in range(len(added))]
-    centres = np.stack([*old.centres, *added])
-    nearest = assign(units, centres, known=known)
-    groups = nearest.groups
+        units[some], collection.days[some], old.centres, kept[:settled][free[:settled]],
+        close=float(np.median(limits)), level=level, seed=clusters.seed,
+    )  # fmt: skip
+    ids = [cluster.id for cluster in clusters.clusters]
+    listed = [id for id in known.names if id not in ids]
+    next_id = max(before.clusters.next_id, *(id + 1 for id in (*ids, *listed)))
+    ids += [*listed, *range(next_id, next_id + len(added))]
+    centres = np.stack([*old.centres, *known.centres(units, listed), *added])
+    groups = known.groups(units, centres, ids, kept)
     # A cluster that has appeared has no limit of its own yet.
-    limits = np.append(limits, np.full(len(added), np.median(limits)))
-    sizes = np.bincount(groups, minlength=len(centres))[n_old:].tolist()
-    news = [f"Cluster {id} has appeared, with {n:,} new dialogues." for id, n in zip(ids[n_old:], sizes, strict=True)]
-    news += _still_far(nearest.similarity[clusters.settled :] < limits[groups[clusters.settled :]])
-    fine_centres = np.concatenate([old.fine_centres, centres[n_old:]])
-    parents = np.concatenate([old.fine_parents, np.arange(n_old, len(centres), dtype=np.int32)])
-    # A cluster without a dialogue at the last clustering has no fine topic.
-    missing = np.setdiff1d(np.arange(len(centres), dtype=np.int32), parents)
-    fine_centres, parents = np.concatenate([fine_centres, centres[missing]]), np.concatenate([parents, missing])
-    fine = assign_fine(units, groups, fine_centres, parents)
-    areas = _areas_with(clusters, old.centres, centres[n_old:])
+    limits = np.append(limits, np.full(len(ids) - n_old, np.median(limits)))
+    sizes = np.bincount(groups, minlength=len(ids))[n_old + len(listed) :].tolist()
+    news = [f"Cluster {id} ({known.names[id]}) is new, from topics.yaml." for id in listed] + [
+        f"Cluster {id} has appeared, with {n:,} new dialogues."
+        for id, n in zip(ids[n_old + len(listed) :], sizes, strict=True)
+    ]
+    similarity = assign(units[settled:], centres, known=groups[settled:]).similarity
+    news += _still_far(free[settled:] & (similarity < limits[groups[settled:]]))
+    fine_centres, parents = _without_gaps(old.fine_centres, old.fine_parents, centres)
+    areas = _areas_with(np.array([cluster.area for cluster in clusters.clusters]), old.centres, centres[n_old:])
     names = {cluster.id: cluster.name for cluster in clusters.clusters}
     split_off = np.concatenate([old.split_off, none_split_off(len(parents) - len(old.split_off))])
-    state = ClusterState(centres, groups, fine_centres, parents, fine, split_off)
-    return Undescribed(
-        state,
-        areas,
-        ids,
-        clusters.by,
-        clusters.settled,
+    belongs = np.concatenate([old.belongs, np.zeros(len(units) - len(old.belongs), dtype=bool)]) | (known.of >= 0)
+    # One that belonged to nothing may have neighbours by now.
+    later = np.flatnonzero(~belongs)
+    belongs[later] = belonging(collection.vectors, later, seed=clusters.seed) & (len(known.names) < len(ids))
+    fine = assign_fine(units, groups, fine_centres, parents)
+    state = ClusterState(centres, groups, fine_centres, parents, fine, split_off, belongs)
+    next_id, emerging = (
         next_id + len(added),
-        news,
-        names,
-        tuple(tuple(group.rows.tolist()) for group in perhaps),
+        tuple(tuple(np.flatnonzero(free)[group.rows].tolist()) for group in perhaps),
     )
+    return Undescribed(state, areas, ids, clusters.by, settled, next_id, news, names, known, emerging)
 
 
 def _limits(clusters: Clusters) -> Vectors:
@@ -264,7 +296,7 @@ def _still_far(far: NDArray[np.bool_]) -> list[str]:
     ]
 
 
-def _areas_with(clusters: Clusters, centres: Vectors, added: Vectors) -> Groups:
-    """Return the area of each cluster, int32 [k]; a new cluster joins the area of the nearest old one."""
-    areas = np.array([cluster.area for cluster in clusters.clusters], dtype=np.int32)
-    return np.concatenate([areas, areas[(added @ centres.T).argmax(axis=1)]]) if len(added) else areas
+def _areas_with(areas: NDArray[Any], centres: Vectors, added: Vectors) -> Groups:
+    """Return the area of each cluster, int32 [k]; an added one joins that of the nearest, if there is another."""
+    own = areas[(added @ centres.T).argmax(axis=1)] if len(centres) else np.arange(len(added))
+    return np.concatenate([areas, own]).astype(np.int32)

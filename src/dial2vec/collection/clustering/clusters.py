@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from conversations.files import atomic_path, read_json, write_json
 from dial2vec.collection.clustering.levels import Area, FineTopic
@@ -28,7 +29,7 @@ from dial2vec.errors import ArtifactError
 FORMAT = 3
 NOT_FIELDS = ("format", "state", "previous", "base")
 # Arrays of a state in its file, beside `assignment`, the id of the cluster of each dialogue.
-ARRAYS = ("centres", "fine_centres", "fine_parents", "fine", "split_off")
+ARRAYS = ("centres", "fine_centres", "fine_parents", "fine", "split_off", "belongs")
 # Share of a cluster's own dialogues that counts as far from its centre.
 FAR_SHARE = 0.02
 
@@ -50,6 +51,7 @@ class Cluster:
     :param speaking: turns of each typical dialogue that speak for the cluster, from 0.
     :param hidden: True if people decided not to see it.
     :param unclear: True if nothing but names of people and places tells its dialogues from others.
+    :param known: its name in `topics.yaml`; empty for a cluster that was found.
     """
 
     id: int
@@ -65,6 +67,7 @@ class Cluster:
     speaking: tuple[tuple[int, ...], ...] = ()
     hidden: bool = False
     unclear: bool = False
+    known: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,8 @@ class Clusters:
     :param lineage: name of the first clustering, after which ids went on.
     :param adapted: name of the adaptation of the vectors that the centres belong to; empty for plain vectors.
     :param emerging: rows of new dialogues of groups that may become clusters, but may be chance.
+    :param topics: hash of the topics of `topics.yaml`; empty without any.
+    :param outside: share of the dialogues that belong to nothing, in [0, 1].
     """
 
     fingerprint: str
@@ -101,6 +106,8 @@ class Clusters:
     lineage: str = ""
     adapted: str = ""
     emerging: tuple[tuple[int, ...], ...] = ()
+    topics: str = ""
+    outside: float = 0.0
 
     @property
     def shown(self) -> tuple[Cluster, ...]:
@@ -118,6 +125,7 @@ class ClusterState:
     :param fine_parents: cluster of each fine topic, as its place, int32 [m].
     :param fine: fine topic of each dialogue, int32 [seen].
     :param split_off: id and decision of each fine topic that was split off, as in `decisions.Decided`, int32 [m, 2].
+    :param belongs: False for dialogues that belong to nothing and are only in the nearest cluster, bool [seen].
     """
 
     centres: Vectors
@@ -126,6 +134,7 @@ class ClusterState:
     fine_parents: Groups
     fine: Groups
     split_off: Groups
+    belongs: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +200,8 @@ def _parsed(record: dict[str, Any], collection: CollectionFolder) -> tuple[Clust
     clusters = _from_record({key: value for key, value in record.items() if key not in NOT_FIELDS})
     with np.load(folder_of(collection) / record["state"]) as arrays:
         ids = np.asarray(arrays["assignment"], dtype=np.int32)
-        centres, *fine = (arrays[name] for name in ARRAYS)
+        # Earlier versions wrote no `belongs`.
+        centres, *fine = (arrays[name] if name in arrays else np.ones(len(ids), dtype=bool) for name in ARRAYS)
     if len(centres) != len(clusters.clusters) or not clusters.seen == len(ids) <= len(collection):
         raise ValueError("centres and clusters do not match")
     known = np.array([cluster.id for cluster in clusters.clusters])
@@ -352,6 +362,7 @@ def _write_tables(collection: CollectionFolder, clusters: Clusters, state: Clust
             "area": columns["area"].take(places),
         }
         | ({"fine": fine.take(state.fine)} if clusters.fine else {})
+        | {"belongs": state.belongs}
         | typed_columns(collection.rows["metadata"][:seen], collection.metadata_kinds)
     )
     with atomic_path(folder / "assignment.parquet") as temporary:

@@ -138,16 +138,20 @@ class _Rendering:
             fine = tuple(replace(topic, size=size) for topic, size in zip(fine, sizes, strict=True))
         next_id = max(base.next_id, *(id + 1 for id in self.ids))
         areas = _areas(base.areas, clusters)
-        return replace(base, clusters=tuple(clusters), areas=areas, fine=fine, next_id=next_id), shown
+        outside = 1 - float(shown.belongs.mean())
+        kept = replace(base, clusters=tuple(clusters), areas=areas, fine=fine, next_id=next_id, outside=outside)
+        return kept, shown
 
     def _with_moves(self, state: ClusterState) -> ClusterState:
         """Put each moved dialogue into its cluster, and there into the nearest fine topic."""
         places = {id: place for place, id in enumerate(self.ids)}
         moves = {row: places[id] for row, id in self.moved.items() if state.groups[row] != places[id]}
         rows, groups, fine = np.array([*moves], dtype=np.int64), state.groups.copy(), state.fine.copy()
+        belongs = state.belongs.copy()
+        belongs[[*self.moved]] = True
         groups[rows] = [*moves.values()]
         fine[rows] = assign_fine(self.collection.adapted[rows], groups[rows], state.fine_centres, state.fine_parents)
-        return replace(state, groups=groups, fine=fine)
+        return replace(state, groups=groups, fine=fine, belongs=belongs)
 
     def _state(self) -> ClusterState:
         was = self.base_state
@@ -225,7 +229,10 @@ def applied(base: Clusters, state: ClusterState, decisions: Decisions) -> Decide
 
 
 def moved_rows(collection: CollectionFolder, base: Clusters, now: Decided, decisions: Decisions) -> dict[int, int]:
-    """Return the cluster of each moved dialogue by its row; a move of a dialogue without a cluster is a problem."""
+    """Return the cluster of each moved dialogue by its row; a later copy of it goes with it.
+
+    A move of a dialogue without a cluster is a problem.
+    """
     if not now.moves:
         return {}
     ids = collection.rows["dialogue_id"][: base.seen]
@@ -234,4 +241,6 @@ def moved_rows(collection: CollectionFolder, base: Clusters, now: Decided, decis
     for number, edit in enumerate(decisions.made):
         if edit.dialogue is not None and rows.get(edit.dialogue, 0) is None:
             now.problems[number] = f"dialogue {edit.dialogue} is not among those that were clustered"
-    return {row: now.moves[id] for id, row in rows.items() if row is not None}
+    moved = {row: now.moves[id] for id, row in rows.items() if row is not None}
+    later = enumerate(collection.originals[base.settled : base.seen].tolist(), start=base.settled)
+    return {row: moved[original] for row, original in later if original in moved} | moved

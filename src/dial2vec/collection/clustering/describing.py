@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, far_limit
+from dial2vec.collection.clustering.known import Known
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.naming import Namer, area_name
 from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors, assign, centres_of
@@ -30,6 +31,7 @@ class Undescribed:
     :param state: arrays of the clusters; `groups` and `fine` cover all dialogues.
     :param areas: area of each cluster, int32 [k].
     :param names: names to keep, by id.
+    :param known: topics that are known beforehand.
     :param emerging: rows of new dialogues that may become clusters.
     """
 
@@ -41,6 +43,7 @@ class Undescribed:
     next_id: int
     news: list[str]
     names: dict[int, str]
+    known: Known
     emerging: tuple[tuple[int, ...], ...] = ()
 
 
@@ -62,7 +65,8 @@ def describe_clusters(
     facts = Facts.read(collection, new.state, new.by, seed, done)
     namer = Namer.read(collection.dialogues(facts.vocabulary.rows.tolist()))
     given, unclear = namer.names(new.state.groups[facts.vocabulary.rows], facts.terms, new.ids)
-    names = [new.names.get(id, name) for id, name in zip(new.ids, given, strict=True)]
+    known, of = new.known.names, dict(zip(new.ids, given, strict=True)) | new.names
+    names = [known.get(id, f"{of[id]} ({id})" if of[id] in known.values() else of[id]) for id in new.ids]
     was = {cluster.id: cluster for cluster in before.clusters} if before else {}
     news, clusters = list(new.news), []
     for place, (id, name) in enumerate(zip(new.ids, names, strict=True)):
@@ -75,12 +79,13 @@ def describe_clusters(
             news.append(f"Cluster {id} ({name}) has no dialogues any more.")
         # A limit stays: dialogues beyond it are in the cluster too, and must not widen it.
         kept = replace(cluster, far=was[id].far, unclear=was[id].unclear) if id in new.names else cluster
-        clusters.append(kept)
+        clusters.append(replace(kept, known=known.get(id, ""), unclear=kept.unclear and id not in known))
     return Clusters(
         collection.manifest.fingerprint, new.by, seed, facts.stability.agreement, len(collection), new.settled,
         new.next_id, tuple(clusters), tuple(news), _areas(facts.vocabulary, new, clusters),
         _fine_topics(facts.vocabulary, namer, new, clusters, before.fine if before and new.names else ()), lineage,
-        "" if collection.adaptation is None else collection.adaptation.name, new.emerging,
+        "" if collection.adaptation is None else collection.adaptation.name, new.emerging, new.known.content,
+        1 - float(new.state.belongs.mean()),
     )  # fmt: skip
 
 

@@ -18,20 +18,22 @@ from dial2vec.encoder.names import GENERAL, PACKAGED
 class ByGeneral:
     """Vectors of the general student for the rows of a collection, computed when they are asked for."""
 
-    def __init__(self, collection: CollectionFolder) -> None:
-        self.collection, self.encoder = collection, load_encoder(GENERAL)
+    def __init__(self, collection: CollectionFolder, every: NDArray[np.int64]) -> None:
+        self.collection, self.encoder, self.every = collection, load_encoder(GENERAL), every
 
     def __getitem__(self, rows: NDArray[np.int64]) -> Vectors:
         """Return the vectors of some rows, float32 [rows, 256]."""
-        return self.encoder.encode(list(self.collection.dialogues(rows.tolist())))
+        return self.encoder.encode(list(self.collection.dialogues(self.every[rows].tolist())))
 
 
-def judging_vectors(collection: CollectionFolder) -> Vectors | ByGeneral:
-    """Return the plain vectors of a collection; for a trained encoder those of the general student.
+def judging_vectors(collection: CollectionFolder, rows: NDArray[np.int64] | None = None) -> Vectors | ByGeneral:
+    """Return the plain vectors of a collection, or of some rows; for a trained encoder those of the general student.
 
     By their own silhouette, vectors of trained encoders find many more groups than there are (docs/clusters.md).
     """
-    return ByGeneral(collection) if _is_trained(collection.model) else collection.vectors
+    if _is_trained(collection.model):
+        return ByGeneral(collection, np.arange(len(collection)) if rows is None else rows)
+    return collection.vectors if rows is None else np.asarray(collection.vectors[rows])
 
 
 def _is_trained(model: Path) -> bool:

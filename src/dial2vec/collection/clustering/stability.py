@@ -66,7 +66,9 @@ def measure_stability(
     k = len(centres)
     agreements, overlaps = [], []
     for half in range(HALVES):
-        rows = np.random.default_rng([seed, half]).choice(len(sample), max(k, len(sample) // 2), replace=False)
+        rows = np.random.default_rng([seed, half]).choice(
+            len(sample), min(len(sample), max(k, len(sample) // 2)), replace=False
+        )
         half_centres = find(sample[rows], k, seed=seed + half)
         other = assign(sample, half_centres).groups
         agreements.append(adjusted_rand_score(whole, other))

@@ -18,6 +18,7 @@ from dial2vec.collection.clustering.clusters import (
     write_clusters,
 )
 from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, read_decisions, write_decisions
+from dial2vec.collection.clustering.known import TOPICS
 from dial2vec.collection.clustering.partition import centres_of_groups
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.collection.explorer.later import Later, Shown
@@ -87,6 +88,8 @@ def _grouped(first: CollectionFolder, made: CollectionFolder) -> Decisions:
         names = {known.id: known.name for known in clusters.clusters if known.id in touched}
         pins = [Edit("pin", id, name) for id, name in names.items()]
         write_decisions(made.folder, replace(decisions, made=(*decisions.made, *pins)))
+    if (topics := first.folder / TOPICS).exists():
+        shutil.copyfile(topics, made.folder / TOPICS)
     if len(made) > 1:
         cluster(made, from_scratch=True)
     return decisions

@@ -97,7 +97,7 @@ def facet(
     with folder_lock(folder, "answers a question in"):
         turns = complete_turns(collection)
         units = unit_rows(turns.encoder.encode_utterances([value.text for value in values]))
-        units = described(units, turns.vectors, turns.starts, examples)
+        units = moved_by_examples(units, turns.vectors, turns.starts, examples)
         alike = likeness(turns.vectors, turns.starts, units)
         chances = _with_examples(probabilities(alike), examples)
         result = _facet(collection, name, [value.label for value in values], chances, alike.turns)
@@ -129,7 +129,7 @@ def _check(collection: CollectionFolder, name: str, values: Sequence[FacetValue]
         raise CorpusError(f"{collection.folder} has no dialogues; expected at least 1. Index some first.")
 
 
-def described(
+def moved_by_examples(
     units: NDArray[np.float32],
     vectors: Callable[[slice], NDArray[np.float32]],
     starts: NDArray[np.int64],

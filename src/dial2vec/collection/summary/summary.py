@@ -46,6 +46,7 @@ class Certainty:
     :param stable_share: share of the dialogues that are in a stable topic, in [0, 1].
     :param unsure: names of the unsure topics, the largest first.
     :param agreement: agreement of the groups with those of half the dialogues, at most 1; 0 is chance.
+    :param outside: share of the dialogues that belong to no topic, in [0, 1].
     """
 
     topics: int
@@ -53,6 +54,7 @@ class Certainty:
     stable_share: float
     unsure: tuple[str, ...]
     agreement: float
+    outside: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,7 @@ def certainty_of(clusters: Clusters, topics: Sequence[Mapping[str, Any]], *, n: 
         stable_share=sum(topic["size"] for topic in stable) / n,
         unsure=tuple(shown_name(topic) for topic in topics if sure[topic["id"]] == "unsure"),
         agreement=clusters.agreement,
+        outside=clusters.outside,
     )
 
 
