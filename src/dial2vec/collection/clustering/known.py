@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
@@ -94,9 +93,8 @@ def _ids(topics: Topics, before: Stored | None) -> list[int]:
     if before is None:
         return list(range(len(topics)))
     base = {cluster.known or cluster.name: cluster.id for cluster in before.base.clusters}
-    renamed = {cluster.name: cluster.id for cluster in before.clusters.clusters if cluster.id in base.values()}
-    ids, first = renamed | base, before.clusters.next_id
-    return [ids.get(name, first + place) for place, name in enumerate(topics)]
+    shown = {cluster.name: cluster.id for cluster in before.clusters.clusters if cluster.id in base.values()}
+    return [(shown | base).get(name, before.clusters.next_id + place) for place, name in enumerate(topics)]
 
 
 def _scores(collection: CollectionFolder, topics: Topics) -> NDArray[np.float64]:
@@ -126,25 +124,19 @@ def read_topics(path: Path) -> Topics:
     """
     topics = Topics()
     try:
-        entries = (yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None) or []
-        for number, entry in enumerate(entries if isinstance(entries, list) else [entries], 1):
-            name, *texts = _texts(entry)
-            if not name or not any(texts) or name in topics:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else None
+        for number, entry in enumerate(entries or [], start=1):
+            topic = {"name": "", "description": "", "examples": []} | dict(entry)
+            name, description, examples = (topic.pop(key) for key in ("name", "description", "examples"))
+            texts = [name, description, *examples] if isinstance(examples, list) else []
+            # An id may be a number.
+            words = [str(text).strip() for text in texts if isinstance(text, str | int)]
+            if topic or len(words) < max(2, len(texts)) or not words[0] or not any(words[1:]) or words[0] in topics:
                 raise ValueError(f"topic {number} is {entry!r}")
-            topics[name] = texts
-    except (OSError, ValueError, yaml.YAMLError) as error:
+            topics[words[0]] = words[1:]
+    except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
         raise ArtifactError(
             f"{path} cannot be read ({' '.join(str(error).split())}); expected a list of topics, each with a name of "
             "its own, and a description, a list of examples or both. Mend it."
         ) from error
     return topics
-
-
-def _texts(entry: Any) -> list[str]:
-    """Return name, description and examples of an entry; of what is no topic blank ones."""
-    if not isinstance(entry, dict) or entry.keys() - {"name", "description", "examples"}:
-        return [""]
-    examples = entry.get("examples") or []
-    texts = [entry.get("name"), entry.get("description"), *(examples if isinstance(examples, list) else [examples])]
-    # An id may be a number.
-    return [str(text or "").strip() if isinstance(text, str | int | None) else "" for text in texts]
