@@ -290,6 +290,7 @@ class Schedule:
     timezone: str = "UTC"
     overlap: Literal["wait", "refuse"] = "wait"
     inbox: str = "inbox"
+    traces: tuple[str, ...] = ()
     redact: bool = False
     min_new_share: float = bounded(0.05, low=0, high=1)
     push: Literal["data", "everything", "nothing"] = "data"

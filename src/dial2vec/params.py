@@ -120,6 +120,9 @@ def _of_operation(operation: Operation) -> Iterator[str]:
         yield f"schedule.timezone: found {schedule.timezone!r}.{did_you_mean(schedule.timezone, known)} Such as UTC."
     if not schedule.inbox.strip():
         yield "schedule.inbox is blank; give a folder, such as inbox."
+    for source in schedule.traces:
+        if not re.fullmatch(r"\w+=mlflow:.+", source):
+            yield f"schedule.traces: found {source!r}; expected <corpus>=mlflow:<experiment>. Correct it."
     if schedule.heartbeat is not None and not is_web_address(schedule.heartbeat):
         yield "schedule.heartbeat is no web address; give one that begins with http:// or https://, or null."
     yield from _of_language_model(operation.language_model)

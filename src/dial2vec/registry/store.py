@@ -73,16 +73,17 @@ def store_uri(root: Path) -> str:
     return os.environ.get(SERVER) or f"sqlite:///{database_path(root)}"
 
 
-def open_store(root: Path) -> MlflowClient:
+def open_store(root: Path, server: str = "") -> MlflowClient:
     """Open the project's store; make it on first use, also if several processes start at once.
 
     MLflow stores absolute paths; they are rewritten if the checkout was moved or copied.
 
     :param root: project folder; its store is `mlruns/mlflow.db` unless MLFLOW_TRACKING_URI names another.
+    :param server: address of a server to open instead.
     :raises ModelError: if the server does not answer, or the database is damaged or read-only.
     """
-    uri = store_uri(root)
-    if os.environ.get(SERVER):
+    uri = server or store_uri(root)
+    if server or os.environ.get(SERVER):
         _probe(uri)
     else:
         database = database_path(root)
@@ -98,13 +99,14 @@ def open_store(root: Path) -> MlflowClient:
 
 
 @contextlib.contextmanager
-def opened(root: Path) -> Iterator[MlflowClient]:
+def opened(root: Path, server: str = "") -> Iterator[MlflowClient]:
     """Open the project's store for a `with` block, in which an error of MLflow or its database is one sentence.
 
+    :param server: address of a server to open instead.
     :raises ModelError: if the store cannot be used.
     """
-    client = open_store(root)
-    with one_sentence(store_uri(root)):
+    client = open_store(root, server)
+    with one_sentence(server or store_uri(root)):
         yield client
 
 
@@ -146,8 +148,8 @@ def _probe(uri: str) -> None:
         return
     if reason := silence(f"{uri.rstrip('/')}/health", seconds=10):
         raise ModelError(
-            f"the MLflow server {shown(uri)} does not answer ({reason}). Start it, correct {SERVER}, or unset {SERVER} "
-            "to use the store in the project folder."
+            f"the MLflow server {shown(uri)} does not answer ({reason}). Start it, correct its address, or unset "
+            f"{SERVER} to use the store in the project folder."
         )
 
 

@@ -35,6 +35,7 @@ class Arrival:
     :param refused: Reason why the file was refused; "" if it was imported.
     :param dialogues: Number of dialogues imported from it.
     :param set_aside: Number of dialogues set aside, such as those whose id is known already.
+    :param note: Sentence for people on a source that could not be read, instead of a file.
     """
 
     corpus: str
@@ -42,6 +43,7 @@ class Arrival:
     refused: str = ""
     dialogues: int = 0
     set_aside: int = 0
+    note: str = ""
 
 
 def take_in(

@@ -92,6 +92,9 @@ class Retraining:
         """Note the exports from the inbox."""
         for arrival in arrivals:
             name = f"{arrival.corpus}/{arrival.name}"
+            if arrival.note:
+                self.notes.append(f"{name}: {arrival.note}")
+                continue
             if arrival.refused:
                 self.refused.append(f"{name}: {without_quotes(arrival.refused)}")
                 continue

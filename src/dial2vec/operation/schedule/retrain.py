@@ -31,6 +31,7 @@ from dial2vec.config import Operation, Prune, Schedule
 from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
+from dial2vec.operation.schedule.inbox_traces import bring_traces
 from dial2vec.operation.schedule.notify import notify, send_heartbeat
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, remember, result_rows
@@ -55,16 +56,17 @@ PATIENCE = {"wait": 7 * 24 * 3600.0, "refuse": 0.0}
 
 @task
 def bring_data(corpora: list[str], schedule: Schedule) -> list[Arrival]:
-    """Pull data that others have versioned, import the inbox, and version the result."""
+    """Pull data that others have versioned, fetch new traces, import the inbox, and version the result."""
     logger = get_run_logger()
     require_space(ROOT, schedule.min_free_gb)
     ensure_data(ROOT, corpora)
     if problem := pull_data(ROOT):
         logger.info(problem)
+    notes = bring_traces(ROOT / schedule.inbox, schedule.traces, corpora, say=logger.info)
     arrivals = take_in(ROOT, ROOT / schedule.inbox, corpora, redact=schedule.redact, say=logger.info)
     # Single stages do not check if the raw data has changed.
     add_data(ROOT)
-    return arrivals
+    return [*notes, *arrivals]
 
 
 @task(task_run_name="decide-{corpus}")
