@@ -56,6 +56,9 @@ class FakeClient:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, folder)
 
+    def log_inputs(self, run_id, datasets):
+        self.runs[run_id].inputs = Record(dataset_inputs=datasets)
+
     def set_terminated(self, run_id, status):
         self.runs[run_id].info.status = status
 

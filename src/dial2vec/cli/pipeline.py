@@ -174,7 +174,7 @@ def drift(source: Path, corpus: str | None, model: str | None, as_json: bool) ->
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the page; default: 5000 (mlflow), 4200 (prefect).")
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
-    from dial2vec.operation.pages import FIRST, LOGIN, MODELS, page_command
+    from dial2vec.operation.pages import FIRST, LOGIN, RUNS, page_command
 
     root = find_root()
     command, environment = page_command(which, root, port or PAGES[which])
@@ -182,7 +182,7 @@ def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
         f"Open http://127.0.0.1:{port or PAGES[which]}{FIRST[which]} in a browser (ready in about 20 seconds); Ctrl-C "
         "ends it."
     )
-    click.echo(LOGIN if which == "prefect" else MODELS)
+    click.echo(LOGIN if which == "prefect" else RUNS)
     os.chdir(root)
     os.execvpe(sys.executable, [sys.executable, *command], os.environ | environment)
 

@@ -17,9 +17,9 @@ from dial2vec.errors import BusyError, Dial2vecError, require_module
 
 PREFECT_SERVER, PREFECT_PASSWORD = "PREFECT_API_URL", "PREFECT_API_AUTH_STRING"
 LOGIN = "Prefect's page asks once per browser for a password: the line in .prefect/secret."
-# MLflow's own first page is about language models, and hides what is trained here.
-FIRST = {"mlflow": "/#/experiments", "prefect": ""}
-MODELS = "The models are at #/models. MLflow collects no data on its use here, whatever a notice on its page says."
+# Without an address MLflow opens at language models, and hides what is trained here.
+FIRST = {"mlflow": "/#/models", "prefect": ""}
+RUNS = "The runs are at #/experiments. MLflow collects no data on its use here, whatever a notice on its page says."
 # Second line of the schedule's lock if `dial2vec schedule` started the server.
 OWN = "own"
 

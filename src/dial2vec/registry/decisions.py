@@ -13,6 +13,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Run, ViewType
@@ -20,7 +21,7 @@ from mlflow.entities import Metric, Run, ViewType
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.registry.model_card import with_verdict
 from dial2vec.registry.records import CHAMPION, MOVED, PREVIOUS, PRUNED, REMOVED, ROLLED_BACK, Decision, local_minute
-from dial2vec.registry.store import SERVER, aliases_of, model_name, versions_of
+from dial2vec.registry.store import SERVER, aliases_of, model_name, pages, versions_of
 
 KIND = "decision"
 # A tag of a run holds a little more.
@@ -186,14 +187,8 @@ def runs_of(client: MlflowClient, experiment_id: str) -> list[Run]:
 
     Runs that somebody deleted in MLflow count, until `mlflow gc` removes them.
     """
-    runs: list[Run] = []
-    token = None
-    while True:
-        page = client.search_runs(experiment_id, f"tags.kind = '{KIND}'", ViewType.ALL, page_token=token)
-        runs += page
-        token = page.token
-        if not token:
-            return sorted(runs, key=lambda run: (number_of(run), run.info.start_time))
+    runs = pages(partial(client.search_runs, experiment_id, f"tags.kind = '{KIND}'", ViewType.ALL))
+    return sorted(runs, key=lambda run: (number_of(run), run.info.start_time))
 
 
 def carried_out(runs: list[Run]) -> list[Decision]:

@@ -9,7 +9,7 @@ import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +178,15 @@ def _heal(database: Path) -> None:
                     (here, len(old) + 1, len(old) + 1, f"{old}/"),
                 )
         connection.execute("COMMIT")
+
+
+def pages(search: Callable[..., Any], **wanted: Any) -> Iterator[Any]:
+    """Yield what a search of MLflow finds, page by page."""
+    page = search(**wanted)
+    yield from page
+    while page.token:
+        page = search(**wanted, page_token=page.token)
+        yield from page
 
 
 def experiment(client: MlflowClient, root: Path, corpus: str) -> str:

@@ -8,12 +8,11 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version as installed
 from pathlib import Path
 
 from conversations.dialogue import Dialogue
-from conversations.files import write_json
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import find_root
@@ -44,7 +43,7 @@ from dial2vec.registry.store import store_uri as store_uri
 # After dial2vec.registry.store, which silences mlflow before it is imported.
 import mlflow
 from mlflow import MlflowClient
-from mlflow.entities import LoggedModelOutput, Metric, Param
+from mlflow.entities import Dataset, DatasetInput, LoggedModelOutput, Metric, Param
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
@@ -86,7 +85,7 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
         rivals = {"start_version": start}
         if record.teacher_version:
             rivals["teacher_version"] = record.teacher_version
-        version = existing or _candidate_version(client, experiment_id, record, rivals)
+        version = existing or _candidate_version(client, root, experiment_id, record, rivals)
         for tag, number in rivals.items():
             if version.tags.get(tag) != number:
                 # Somebody deleted the version that the tag names.
@@ -120,30 +119,35 @@ def _known_version(client: MlflowClient, name: str, tag: str, value: str) -> Mod
 
 
 def _candidate_version(
-    client: MlflowClient, experiment_id: str, record: TrainingRecord, rivals: dict[str, str]
+    client: MlflowClient, root: Path, experiment_id: str, record: TrainingRecord, rivals: dict[str, str]
 ) -> ModelVersion:
     """Log the run and make the version, with the versions of its rivals as tags."""
     origin = {"data_hash": record.data_hash, "git_commit": record.git_commit, "dev_hash": record.dev_hash}
     origin["fingerprint"] = record.fingerprint
     description = model_card(record)
     tags = {**origin, "mlflow.source.git.commit": record.git_commit, "mlflow.note.content": description}
-    run_id = client.create_run(
-        experiment_id, tags=tags, run_name=f"{record.corpus} {record.fingerprint[:8]}"
-    ).info.run_id
-    try:
+    with _run(client, experiment_id, tags, f"{record.corpus} {record.fingerprint[:8]}") as run_id:
+        _log_data(client, run_id, root / "data" / corpus_of(record.corpus), record.data_hash)
         _log_figures(client, run_id, record)
         client.log_artifact(run_id, str(record.report))
         client.log_artifact(run_id, str(record.selection))
         needed = STUDENT_REQUIREMENTS if record.kind == "student" else REQUIREMENTS
         model_id = _log_model(client, experiment_id, record.model, record.example, needed, run_id=run_id)
         tags = rivals | origin | {"kind": record.kind, "dev_scores": json.dumps(record.dev_scores.get(record.kind))}
-        version = _new_version(client, model_name(record.corpus), model_id, tags, description, run_id=run_id)
+        return _new_version(client, model_name(record.corpus), model_id, tags, description, run_id=run_id)
+
+
+@contextlib.contextmanager
+def _run(client: MlflowClient, experiment_id: str, tags: dict[str, str], name: str) -> Iterator[str]:
+    """Make a run, and close it after the `with` block."""
+    run_id = client.create_run(experiment_id, tags=tags, run_name=name).info.run_id
+    try:
+        yield run_id
     except BaseException:
         with contextlib.suppress(Exception):
             client.set_terminated(run_id, "FAILED")
         raise
     client.set_terminated(run_id, "FINISHED")
-    return version
 
 
 def _new_version(
@@ -152,6 +156,12 @@ def _new_version(
     """Make a version with tags and description in one transaction: a kill leaves all of it or nothing."""
     source = own_files(client, model_id)
     return client.create_model_version(name, source, run_id=run_id, tags=tags, description=description)
+
+
+def _log_data(client: MlflowClient, run_id: str, path: Path, digest: str) -> None:
+    """Name the data of a run in the runs' table, with DVC's hash as its version."""
+    data = Dataset(path.name, digest, source_type="local", source=json.dumps({"uri": str(path)}))
+    client.log_inputs(run_id, [DatasetInput(data)])
 
 
 def _log_figures(client: MlflowClient, run_id: str, record: TrainingRecord) -> None:
@@ -236,30 +246,44 @@ def log_run(
     params: Mapping[str, object],
     metrics: Mapping[str, float],
     tags: dict[str, str],
-    record: object,
+    record: Mapping[str, object],
     course: Sequence[Mapping[str, float]] = (),
+    once: str = "",
+    data: tuple[Path, str] | None = None,
+    table: Mapping[str, Sequence[object]] | None = None,
+    file: Path | None = None,
 ) -> str:
     """Log one finished run without a model, and return its id.
 
     :param area: name of the experiment after `dial2vec-`.
     :param record: content of the run's artifact `record.json`.
     :param course: points of a training run, each with its "step"; their figures are logged as `course.<name>`.
+    :param once: tag by whose value a finished run is known, and then not logged again; "" logs one in any case.
+    :param data: path of the run's data, and DVC's hash of it.
+    :param table: columns of the artifact `table.json`, which MLflow's page shows as a table.
+    :param file: a further artifact.
     :raises ModelError: if the store cannot be used.
     """
     now = int(time.time() * 1000)
     logged = [Metric(key, float(value), now, 0) for key, value in metrics.items()]
     for point in course:
         logged += [Metric(f"course.{key}", value, now, int(point["step"])) for key, value in point.items()]
-    with opened(root) as client, tempfile.TemporaryDirectory() as folder:
-        run_id: str = client.create_run(experiment(client, root, area), tags=tags, run_name=name).info.run_id
-        ended = "FAILED"
-        try:
+    with opened(root) as client:
+        experiment_id = experiment(client, root, area)
+        for run in client.search_runs([experiment_id], f"tags.`{once}` = '{tags[once]}'") if once else ():
+            if run.info.status == "FINISHED":
+                return str(run.info.run_id)
+            # A killed process left it.
+            client.set_terminated(run.info.run_id, "FAILED")
+        with _run(client, experiment_id, tags, name) as run_id:
+            if data:
+                _log_data(client, run_id, *data)
+            if table:
+                client.log_table(run_id, dict(table), "table.json")
+            if file:
+                client.log_artifact(run_id, str(file))
             _log_batches(client, run_id, params, logged)
-            write_json(Path(folder) / "record.json", record)
-            client.log_artifact(run_id, str(Path(folder) / "record.json"))
-            ended = "FINISHED"
-        finally:
-            client.set_terminated(run_id, ended)
+            client.log_dict(run_id, record, "record.json")
     return run_id
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +39,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("restore_data", "add_data"):
         monkeypatch.setattr(dvc, name, lambda root: None)
     monkeypatch.setattr(inbox_traces, "QUIET", 0)
-    monkeypatch.setattr(traces, "BARE_PAGE", 2)
+    monkeypatch.setattr(traces, "PAGE", 2)
     return tmp_path
 
 
@@ -68,7 +67,7 @@ def night(project: Path, server: str, request: pytest.FixtureRequest) -> Callabl
     source = f"calls=mlflow:support/{request.node.name}@{server}"
 
     def night() -> list[Arrival]:
-        assert bring_traces(project / "inbox", [source], ["calls"], say=lambda line: None) == []
+        assert bring_traces(project / "inbox", [source], say=lambda line: None) == []
         return take_in(project, project / "inbox", ["calls"], redact=False, say=lambda line: None)
 
     return night
@@ -102,7 +101,7 @@ def test_a_session_is_taken_when_it_is_quiet_or_has_gone_on_for_too_long(project
     assert corpus(project) == {"ann": 4}
 
 
-@pytest.mark.parametrize("killed_at", ["_append", "write_json", "add_data"])
+@pytest.mark.parametrize("killed_at", ["_add", "write_json", "add_data"])
 def test_a_run_that_is_killed_loses_nothing_and_takes_nothing_twice(project, ask, night, monkeypatch, killed_at):
     ask("ann", "Where is my parcel?", "When will it come?")
     night()
@@ -119,18 +118,16 @@ def test_a_run_that_is_killed_loses_nothing_and_takes_nothing_twice(project, ask
     ask("bob", "Thank you. And a jacket?")
     night()
     assert corpus(project) == {"ann": 6, "bob": 6}
-    [receipt] = (project / "inbox" / ".traces").rglob("*.json")
-    assert len(json.loads(receipt.read_text())["taken"]) == 6
+    traces_of_files = [path.read_text().splitlines() for path in (project / "inbox" / "imported").rglob("*.jsonl")]
+    assert sum(map(len, traces_of_files)) == 6
 
 
 def test_a_server_that_is_away_and_a_wrong_name_are_notes_without_a_password(project, server):
     away = "calls=mlflow:support@http://ann:secret@127.0.0.1:9"
-    sources = [away, f"calls=mlflow:suport@{server}", f"chats=mlflow:support@{server}"]
+    sources = [away, f"calls=mlflow:suport@{server}"]
     done = Retraining()
-    done.arrived(bring_traces(project / "inbox", sources, ["calls"], say=lambda line: None))
-    for note, reason in zip(
-        done.notes, ("does not answer", "no experiment of http", "expected one of calls"), strict=True
-    ):
+    done.arrived(bring_traces(project / "inbox", sources, say=lambda line: None))
+    for note, reason in zip(done.notes, ("does not answer", "no experiment of http"), strict=True):
         assert reason in note
         assert "secret" not in note
     assert (done.failed, done.refused) == ("", [])

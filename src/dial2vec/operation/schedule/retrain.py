@@ -62,7 +62,7 @@ def bring_data(corpora: list[str], schedule: Schedule) -> list[Arrival]:
     ensure_data(ROOT, corpora)
     if problem := pull_data(ROOT):
         logger.info(problem)
-    notes = bring_traces(ROOT / schedule.inbox, schedule.traces, corpora, say=logger.info)
+    notes = bring_traces(ROOT / schedule.inbox, schedule.traces, say=logger.info)
     arrivals = take_in(ROOT, ROOT / schedule.inbox, corpora, redact=schedule.redact, say=logger.info)
     # Single stages do not check if the raw data has changed.
     add_data(ROOT)
