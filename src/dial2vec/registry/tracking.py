@@ -279,7 +279,10 @@ def log_run(
             if data:
                 _log_data(client, run_id, *data)
             if table:
-                client.log_table(run_id, dict(table), "table.json")
+                import pandas as pd  # a server of a student has none
+
+                # MLflow would warn of the columns that pandas makes of texts.
+                client.log_table(run_id, pd.DataFrame(table, dtype=object), "table.json")
             if file:
                 client.log_artifact(run_id, str(file))
             _log_batches(client, run_id, params, logged)
