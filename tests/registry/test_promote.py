@@ -9,7 +9,8 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
 from dial2vec.registry.champions import promote
 from dial2vec.registry.records import Figures, Registration, TrainingRecord
-from dial2vec.registry.tracking import local_model, open_store, register_training, registered_versions
+from dial2vec.registry.store import open_store
+from dial2vec.registry.tracking import local_model, register_training, registered_versions
 from tests.registry.conftest import MakeRecord, points
 
 MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5, confidence=0.0)

@@ -102,7 +102,6 @@ def open_store(root: Path, server: str = "") -> MlflowClient:
 def opened(root: Path, server: str = "") -> Iterator[MlflowClient]:
     """Open the project's store for a `with` block, in which an error of MLflow or its database is one sentence.
 
-    :param server: address of a server to open instead.
     :raises ModelError: if the store cannot be used.
     """
     client = open_store(root, server)

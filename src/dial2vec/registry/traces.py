@@ -20,10 +20,8 @@ from dial2vec.registry.store import SERVER, opened, pages, store_uri
 from mlflow import MlflowClient
 from mlflow.entities import Trace
 
-# Traces of one request: each has all its spans.
-PAGE = 100
-# Experiments that an error names.
-SHOWN = 10
+# Traces of one request, as each may have many spans, and experiments that an error names.
+PAGE, SHOWN = 100, 10
 # An experiment and the server that has it; a `Path` has one slash of two.
 ELSEWHERE = re.compile(r"(.+)@(https?):/+(.+)")
 

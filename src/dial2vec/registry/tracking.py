@@ -36,8 +36,6 @@ from dial2vec.registry.store import (
     store_figures,
     versions_of,
 )
-from dial2vec.registry.store import open_store as open_store
-from dial2vec.registry.store import store_uri as store_uri
 
 # isort: split
 # After dial2vec.registry.store, which silences mlflow before it is imported.
@@ -57,8 +55,6 @@ CODE = (
 )
 REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
 STUDENT_REQUIREMENTS = ("mlflow", "numpy", "tokenizers", "safetensors")
-# Limits of one call of `log_batch`.
-PARAMS_PER_CALL, METRICS_PER_CALL = 100, 1000
 
 
 def register_training(root: Path, record: TrainingRecord) -> Registration:
@@ -179,15 +175,7 @@ def _log_figures(client: MlflowClient, run_id: str, record: TrainingRecord) -> N
             final |= {f"{prefix}{key}": value for key, value in (scores.get(encoder) or {}).items()}
     metrics += [Metric(key, float(value), now, 0) for key, value in final.items()]
     sizes = {f"dialogues.{split}": size for split, size in record.split_sizes.items()}
-    _log_batches(client, run_id, {**record.params, **sizes}, metrics)
-
-
-def _log_batches(client: MlflowClient, run_id: str, params: Mapping[str, object], metrics: list[Metric]) -> None:
-    logged = [Param(key, str(value)) for key, value in params.items()]
-    for first in range(0, len(logged), PARAMS_PER_CALL):
-        client.log_batch(run_id, params=logged[first : first + PARAMS_PER_CALL])
-    for first in range(0, len(metrics), METRICS_PER_CALL):
-        client.log_batch(run_id, metrics=metrics[first : first + METRICS_PER_CALL])
+    client.log_batch(run_id, metrics, [Param(key, str(value)) for key, value in {**record.params, **sizes}.items()])
 
 
 def _log_model(
@@ -258,7 +246,7 @@ def log_run(
     :param area: name of the experiment after `dial2vec-`.
     :param record: content of the run's artifact `record.json`.
     :param course: points of a training run, each with its "step"; their figures are logged as `course.<name>`.
-    :param once: tag by whose value a finished run is known, and then not logged again; "" logs one in any case.
+    :param once: tag by whose value a finished run is known and not repeated; runs of killed calls are marked FAILED.
     :param data: path of the run's data, and DVC's hash of it.
     :param table: columns of the artifact `table.json`, which MLflow's page shows as a table.
     :param file: a further artifact.
@@ -273,7 +261,6 @@ def log_run(
         for run in client.search_runs([experiment_id], f"tags.`{once}` = '{tags[once]}'") if once else ():
             if run.info.status == "FINISHED":
                 return str(run.info.run_id)
-            # A killed process left it.
             client.set_terminated(run.info.run_id, "FAILED")
         with _run(client, experiment_id, tags, name) as run_id:
             if data:
@@ -285,7 +272,7 @@ def log_run(
                 client.log_table(run_id, pd.DataFrame(table, dtype=object), "table.json")
             if file:
                 client.log_artifact(run_id, str(file))
-            _log_batches(client, run_id, params, logged)
+            client.log_batch(run_id, logged, [Param(key, str(value)) for key, value in params.items()])
             client.log_dict(run_id, record, "record.json")
     return run_id
 

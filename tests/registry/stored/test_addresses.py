@@ -53,7 +53,7 @@ def test_a_version_whose_files_are_gone_is_one_sentence(registered):
 
 
 def test_the_run_of_a_candidate_has_an_address_on_mlflows_page(registered):
-    client = tracking.open_store(registered)
+    client = store.open_store(registered)
     [run] = client.search_runs(
         [client.get_experiment_by_name("dial2vec-demo").experiment_id], "tags.fingerprint = 'f1'"
     )

@@ -16,7 +16,8 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.registry import store
 from dial2vec.registry.champions import promote
 from dial2vec.registry.model_card import model_card
-from dial2vec.registry.tracking import local_model, open_store, register_training, registered_versions
+from dial2vec.registry.store import open_store
+from dial2vec.registry.tracking import local_model, register_training, registered_versions
 from tests.registry.conftest import points
 
 

@@ -20,7 +20,6 @@ def log_topics(
 
     The experiment is `dial2vec-topics_<collection>`.
 
-    :param root: project folder.
     :param news: record of `dial2vec.collection.news.News`; None if nobody has looked for news.
     :param sheet: page of `dial2vec.collection.summary.write_summary`, which quotes dialogues.
     :raises Dial2vecError: if the store cannot be used, or the clusters are damaged.
@@ -30,13 +29,13 @@ def log_topics(
     news = news or {"id": collection.manifest.additions[-1].added, "dialogues": 0, "changes": ()}
     changes = [change["sentence"] for change in news["changes"]]
     shares = [topic.size / len(collection) for topic in topics]
-    counts = {"dialogues": len(collection), "new": news["dialogues"], "changes": len(changes)}
     return log_run(
         root,
         area=f"topics_{re.sub('[^A-Za-z0-9]', '_', name)}",
         name=f"{name} {news['id']}",
         params={},
-        metrics=counts | {f"share.{topic.id}": share for topic, share in zip(topics, shares, strict=True)},
+        metrics={f"share.{topic.id}": share for topic, share in zip(topics, shares, strict=True)}
+        | {"dialogues": len(collection), "new": news["dialogues"], "changes": len(changes)},
         tags={"news": news["id"], "mlflow.note.content": "\n\n".join(changes) or "Nothing is new."},
         record=news,
         once="news",
