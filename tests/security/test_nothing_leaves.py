@@ -21,7 +21,7 @@ import pytest
 
 from browser import Page, browser
 from dial2vec.addresses import silence
-from dial2vec.operation.pages import page_command, prefect_password
+from dial2vec.operation.pages import FIRST, page_command, prefect_password
 from tests.collection.explorer.conftest import encoder as encoder
 from tests.collection.explorer.conftest import grow as grow
 from tests.collection.explorer.test_browser import addresses as addresses
@@ -158,9 +158,11 @@ def test_nothing_leaves_prefects_page(servers, empty_page):
 def test_nothing_leaves_mlflows_page(servers, empty_page):
     address, _ = servers["mlflow"]
     with nothing_leaves(empty_page) as page:
-        for path in ("/", "/#/models", "/#/experiments/0"):
+        for path in ("/", "/#/experiments/0"):
             page.open(address + path)
             page.until(SHOWN, seconds=120)
+        page.open(address + FIRST["mlflow"])
+        page.until("document.body.innerText.includes('dial2vec-demo')", seconds=120)
 
 
 def test_nothing_leaves_the_explorer_and_the_pages_that_are_files(addresses, files, empty_page):

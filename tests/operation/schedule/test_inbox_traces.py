@@ -9,6 +9,8 @@ import mlflow
 import pytest
 
 from conversations.dialogue import read_dialogues
+from conversations.options import Options
+from conversations.reading import read_export
 from dial2vec.errors import SettingsError
 from dial2vec.operation.schedule import inbox_traces
 from dial2vec.operation.schedule.inbox import Arrival, take_in
@@ -80,7 +82,9 @@ def corpus(root: Path) -> dict[str, int]:
     return {one.dialogue_id: len(one.turns) for one in dialogues}
 
 
-def test_each_night_takes_what_is_new_and_a_session_that_goes_on_stays_one_dialogue(project, ask, night):
+def test_each_night_takes_what_is_new_and_a_session_stays_one_dialogue(
+    project, ask, night, server, request
+):
     ask("ann", "Where is my parcel?", "When will it come?")
     ask("bob", "How do I return shoes?", "Is it free?")
     assert [arrival.dialogues for arrival in night()] == [2]
@@ -90,6 +94,8 @@ def test_each_night_takes_what_is_new_and_a_session_that_goes_on_stays_one_dialo
     assert [(arrival.dialogues, arrival.set_aside) for arrival in night()] == [(2, 0), (1, 0)]
     assert corpus(project) == {"ann": 6, "bob": 4, "eve": 4}
     assert night() == []
+    whole = read_export(Path(f"mlflow:support/{request.node.name}@{server}"), Options()).result.dialogues
+    assert {dialogue.dialogue_id: len(dialogue.turns) for dialogue in whole} == corpus(project)
 
 
 def test_a_session_is_taken_when_it_is_quiet_or_has_gone_on_for_too_long(project, ask, night, monkeypatch):

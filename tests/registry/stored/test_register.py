@@ -47,6 +47,8 @@ def test_the_run_keeps_settings_curves_figures_and_the_report(root, make_record)
     assert run.data.params["train.epochs"] == "1"
     assert run.data.params["dialogues.train"] == "300"
     assert len(run.data.params) == 125
+    [data] = run.inputs.dataset_inputs
+    assert (data.dataset.name, data.dataset.digest) == ("demo", "d41d8.dir")
     assert {key: run.data.tags[key] for key in ("data_hash", "git_commit", "dev_hash", "fingerprint")} == {
         "data_hash": "d41d8.dir",
         "git_commit": "c0ffee",

@@ -39,8 +39,7 @@ def bring_traces(inbox: Path, sources: Sequence[str], *, say: Callable[[str], No
     :param say: Function that shows a line to the user.
     """
     notes = []
-    for source in sources:
-        corpus, _, address = source.partition("=mlflow:")
+    for corpus, _, address in (source.partition("=mlflow:") for source in sources):
         name = f"mlflow:{without_secrets(address)}"
         try:
             say(f"{corpus}: {_bring(inbox, corpus, address)} new traces of {name}")
@@ -51,7 +50,8 @@ def bring_traces(inbox: Path, sources: Sequence[str], *, say: Callable[[str], No
 
 def _bring(inbox: Path, corpus: str, address: str) -> int:
     """Put the new traces of an experiment into the inbox of a corpus, and return their number."""
-    now, name = time.time() * 1000, f"mlflow-{quote(without_secrets(address), safe='')[:100]}"
+    # The inbox puts its mark before the first dot of a name.
+    now, name = time.time() * 1000, "mlflow-" + quote(without_secrets(address), safe="").replace(".", "%2E")[:140]
     path = inbox / ".traces" / corpus / f"{name}.json"
     receipt = read_receipt(path)
     since, file_of = receipt.get("since", 0), receipt.get("file_of", {})

@@ -16,9 +16,7 @@ from dial2vec.registry.tracking import log_run
 def log_topics(
     root: Path, collection: CollectionFolder, news: Mapping[str, Any] | None, *, sheet: Path | None = None
 ) -> str:
-    """Log a run with the topics of a collection and what is new, and return its id; the same news is logged once.
-
-    The experiment is `dial2vec-topics_<collection>`.
+    """Log a run with topics and news in `dial2vec-topics_<collection>`, and return its id; once for the same news.
 
     :param news: record of `dial2vec.collection.news.News`; None if nobody has looked for news.
     :param sheet: page of `dial2vec.collection.summary.write_summary`, which quotes dialogues.
