@@ -162,7 +162,7 @@ def test_nothing_leaves_mlflows_page(servers, empty_page):
             page.open(address + path)
             page.until(SHOWN, seconds=120)
         page.open(address + FIRST["mlflow"])
-        page.until("document.body.innerText.includes('dial2vec-demo')", seconds=120)
+        page.until("document.body.innerText.includes('Registered Models')", seconds=120)
 
 
 def test_nothing_leaves_the_explorer_and_the_pages_that_are_files(addresses, files, empty_page):
