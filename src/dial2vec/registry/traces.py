@@ -27,7 +27,7 @@ ELSEWHERE = re.compile(r"(.+)@(https?):/+(.+)")
 
 
 @contextmanager
-def traces_of(address: str) -> Iterator[Callable[..., Iterator[Trace]]]:
+def opened_traces(address: str) -> Iterator[Callable[..., Iterator[Trace]]]:
     """Open an experiment, and yield a function that returns its traces since a time, in milliseconds since 1970.
 
     :param address: Name or id of the experiment, such as "support" or "support@https://mlflow.example" with a server.
@@ -61,13 +61,13 @@ def _traces(client: MlflowClient, number: str, since: int = 0, *, include_spans:
 def fetch_traces(address: str, folder: Path) -> Path:
     """Write all traces of an experiment, with their spans, as JSON Lines, and return the file.
 
-    :param address: As `traces_of` takes it.
+    :param address: Name or id of the experiment, as `opened_traces` takes it.
     :param folder: Folder for the file.
     :raises ModelError: if the store cannot be used, or has no such experiment, or no traces in it.
     """
     # A folder in the name would be a folder in the export, too.
     path = folder / f"{address.partition('@http')[0].replace('/', '-')}.jsonl"
-    with traces_of(address) as traces, path.open("w", encoding="utf-8") as file:
+    with opened_traces(address) as traces, path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(trace.to_dict()) + "\n" for trace in traces())
     if not path.stat().st_size:
         raise ModelError(

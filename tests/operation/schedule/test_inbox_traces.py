@@ -82,9 +82,7 @@ def corpus(root: Path) -> dict[str, int]:
     return {one.dialogue_id: len(one.turns) for one in dialogues}
 
 
-def test_each_night_takes_what_is_new_and_a_session_stays_one_dialogue(
-    project, ask, night, server, request
-):
+def test_each_night_takes_what_is_new_and_a_session_stays_one_dialogue(project, ask, night, server, request):
     ask("ann", "Where is my parcel?", "When will it come?")
     ask("bob", "How do I return shoes?", "Is it free?")
     assert [arrival.dialogues for arrival in night()] == [2]

@@ -23,7 +23,7 @@ from conversations.formats.addresses import without_secrets
 from dial2vec.errors import Dial2vecError
 from dial2vec.operation.schedule.inbox import IMPORTED, REFUSED, TAKEN, Arrival
 from dial2vec.operation.schedule.inbox_files import QUIET_SECONDS, read_receipt
-from dial2vec.registry.traces import traces_of
+from dial2vec.registry.traces import opened_traces
 
 # Milliseconds, as in MLflow: a session is over after so long without a request; a trace arrives so late at most, and
 # the end of a session is waited for no longer.
@@ -58,7 +58,7 @@ def _bring(inbox: Path, corpus: str, address: str) -> int:
     new_file = f"{name}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(since / 1000))}"
     sessions: dict[str, list[Any]] = defaultdict(list)
     files: dict[str, set[str]] = defaultdict(set)
-    with traces_of(address) as traces:
+    with opened_traces(address) as traces:
         for trace in traces(since, include_spans=False):
             sessions[trace.info.trace_metadata.get(SESSION) or trace.info.trace_id].append(trace.info)
         for session, infos in sessions.items():
