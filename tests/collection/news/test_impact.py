@@ -28,7 +28,7 @@ def test_little_satisfaction_weighs_by_the_points_that_are_lost():
     assert (row.inside, row.outside) == pytest.approx((2, 4))
     assert row.weight == pytest.approx(2 * N)
     assert row.low < row.weight < row.high
-    assert row.sentence.startswith("topic 0: 120 conversations, CSAT 2.0 (others 4.0), together 240 (")
+    assert row.sentence.startswith("topic 0: 120 conversations, CSAT 2.0 (others 4.0), 240 in all (")
 
 
 def test_long_durations_weigh_and_short_ones_do_not():

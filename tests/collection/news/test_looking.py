@@ -105,16 +105,16 @@ def test_where_nothing_changes_nothing_is_told(tmp_path):
     assert "Nothing is new: none of" in news[-1].text("desk")
 
 
-def test_the_message_names_each_change_with_three_conversations_and_what_weighs_most(mondays):
+def test_the_message_names_each_change_with_three_conversations_and_what_goes_badly(mondays):
     _, news = mondays
     [each] = [each for each in news if any(change.kind == "new" for change in each.changes)]
     text = each.text("desk")
     [line] = [line for line in text.splitlines() if line.startswith("New: ")]
     assert line.count("T-") == 3
     assert f"desk: {each.dialogues} new conversations since" in text
-    weighs = text[text.index("What weighs most") :]
-    assert "Lost card" in weighs
-    assert "CSAT" in weighs
+    badly = text[text.index("What goes badly most often") :]
+    assert "Lost card" in badly
+    assert "CSAT" in badly
     assert "I want to order" not in text
 
 

@@ -17,8 +17,8 @@ from dial2vec.collection.clustering.clusters import Cluster
 LOW = re.compile(r"csat|satisf|rating|stars|nps|resolved|solved|success", re.IGNORECASE)
 HIGH = re.compile(r"escalat|hand_?over|hand_?off|transfer|reopen|complain|churn|duration|handl|wait", re.IGNORECASE)
 YES, NO = ("true", "yes", "1"), ("false", "no", "0")
-# Topics that are listed.
-LISTED = 5
+# Topics that are listed, and characters of a name.
+LISTED, NAME = 5, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,12 @@ class Impact:
 
     @property
     def sentence(self) -> str:
-        """The topic in words: "Lost card: 120 conversations, csat 2.1 (others 3.9), 216 lost (170 to 262)"."""
-        written = percent if self.key.endswith(")") else mean
+        """The topic in words: "Lost card: 120 conversations, CSAT 2.1 (others 3.9), 216 in all (170 to 262)"."""
+        share = self.key.endswith(")")
+        written = percent if share else mean
         figures = f"{printable(self.key, 40)} {written(self.inside, 0)} (others {written(self.outside, 0)})"
-        interval = f"{mean(self.low)} to {mean(self.high)}"
-        return f"{self.name}: {self.count:,} conversations, {figures}, together {mean(self.weight)} ({interval})"
+        weight = f"{mean(self.weight)}{' conversations' * share} in all ({mean(self.low)} to {mean(self.high)})"
+        return f"{printable(self.name, NAME)}: {self.count:,} conversations, {figures}, {weight}"
 
 
 def impact(facts: KnownFacts, cells: Cells, clusters: Sequence[Cluster]) -> tuple[Impact, ...]:

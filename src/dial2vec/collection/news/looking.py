@@ -175,7 +175,7 @@ class _Look:
             rows = np.array(group, dtype=np.int64)
             if (rows >= self.first_new).any():
                 near = self.clusters[int(np.bincount(self.grouped.groups[rows]).argmax())]
-                yield self.change("emerging", near, f"{len(rows)} alike conversations", rows, 1.0)
+                yield self.change("emerging", near, f"{len(rows)} conversations like each other", rows, 1.0)
 
     def impact(self) -> tuple[Impact, ...]:
         """Return the topics that weigh most in the last weeks, by how badly they go."""

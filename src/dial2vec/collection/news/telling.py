@@ -9,11 +9,10 @@ from typing import Any
 
 from conversations.files import read_json, write_json
 from conversations.words import printable
-from dial2vec.collection.news.impact import Impact
+from dial2vec.collection.news.impact import NAME, Impact
 from dial2vec.collection.news.ledger import FOLDER, LEDGER, Ledger, read_ledger
 
 TITLES = {"new": "New", "more": "More", "less": "Less", "gone": "Gone", "rose": "Rose", "fell": "Fell"}
-NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +39,8 @@ class TopicChange:
     @property
     def sentence(self) -> str:
         """The change in words, without the dialogues."""
-        near = "near " if self.kind == "emerging" else ""
-        title = f"{TITLES[self.kind]}: " if self.kind in TITLES else ""
-        return f"{title}{near}{printable(self.name, NAME)}: {self.words}"
+        name = printable(self.name, NAME)
+        return f"{TITLES[self.kind]}: {name}: {self.words}" if self.kind in TITLES else f"{self.words}, near {name}"
 
     @property
     def line(self) -> str:
@@ -96,7 +94,10 @@ class News:
         if self.emerging:
             lines += ["Perhaps emerging, not certain yet:", *(f"  {change.line}" for change in self.emerging)]
         if self.impact:
-            lines += ["What weighs most in the last four weeks:", *(f"  {row.sentence}" for row in self.impact)]
+            lines += [
+                "What goes badly most often, in the last four weeks:",
+                *(f"  {row.sentence}" for row in self.impact),
+            ]
         return "\n".join(lines)
 
     def record(self) -> dict[str, Any]:
