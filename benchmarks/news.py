@@ -142,7 +142,7 @@ class Month:
         own = self.adapted
         self.known = find_levels(own, plain, seed=seed).topics
         self.centres = centres_of_groups(own, self.known)
-        nearest = assign(own, self.centres, known=self.known)
+        self.least, nearest = np.full(len(self.centres), -1.0), assign(own, self.centres, known=self.known)
         limits = [far_limit(nearest.similarity[self.known == place]) for place in range(len(self.centres))]
         self.close, self.groups, self.ledger = float(np.median(limits)), nearest.groups, Ledger()
         self.look(0)
@@ -159,11 +159,12 @@ class Month:
         added, perhaps = appearing(
             self.adapted, self.days, self.centres, self.known, close=self.close, level=level, seed=1
         )
-        self.centres = np.stack([*self.centres, *added])
-        nearest = assign(self.adapted, self.centres, known=self.known)
+        self.centres = np.stack([*self.centres, *(centre for centre, _ in added)])
+        self.least = np.append(self.least, [limit for _, limit in added])
+        nearest = assign(self.adapted, self.centres, known=self.known, least=self.least)
         self.moved = float((nearest.groups[: len(self.groups)] != self.groups).mean())
         self.groups = nearest.groups
-        by_rule = assign(self.adapted, self.centres)
+        by_rule = assign(self.adapted, self.centres, least=self.least)
         topics = tuple(Cluster(at, f"topic {at}", (), 0, 1, 0, 0, (), ()) for at in range(len(self.centres)))
         clusters = Clusters(
             "",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.clusters import Clusters, stored_clusters
+from dial2vec.collection.clustering.clusters import Clusters, least_cosines, stored_clusters
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import CorpusError
@@ -87,7 +87,8 @@ def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None 
     clusters, settled = stored.clusters, stored.clusters.settled
     centres, known = stored.state.centres, stored.state.groups
     together = other is None and settled == len(collection)
-    nearest = assign(collection.adapted, centres, known=known if together else None)
+    least = least_cosines(clusters, known)
+    nearest = assign(collection.adapted, centres, known=known if together else None, least=least)
     similarity = nearest.similarity.copy()
     similarity[:settled] = _without_itself(
         collection.adapted[:settled], centres, known[:settled], nearest.groups[:settled], nearest.similarity[:settled]

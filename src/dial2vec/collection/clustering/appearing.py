@@ -21,8 +21,9 @@ NEARLY_NONE = 0.1
 # Days that are tried as new, 0 for all since the last clustering from scratch; and the level of a clustering by hand:
 # 5 % of all nights of a quarter, about, for all windows together.
 WINDOWS, LEVEL = (1, 3, 7, 0), 3e-4
-# Fewest dialogues of a cluster that appears, and the level at which a group may become one.
-LEAST, EMERGING = 15, 0.05
+# Fewest dialogues of a cluster that appears, the level at which a group may become one, and standard deviations of the
+# cosines to its centre within which a dialogue joins it.
+LEAST, EMERGING, RIM = 15, 0.05, 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +41,24 @@ class Appeared:
         """Return whether it shares a dialogue with one of some groups."""
         return any(np.isin(self.rows, other.rows).any() for other in others)
 
-    def mean(self, units: Vectors) -> tuple[Vectors, float]:
-        """Return the centre of its dialogues [d], and how close they are: the mean cosine of each to the others' mean.
+    def centre(self, units: Vectors) -> tuple[Vectors, NDArray[np.float32]]:
+        """Return the centre of its dialogues [d], and the cosine of each of them to the centre of the others.
 
-        The closeness of random directions is about 0.
+        The cosines of random directions are about 0.
         """
         own = np.asarray(units[self.rows])
         total = own.sum(axis=0, keepdims=True)
-        return unit_rows(total)[0], float((own * unit_rows(total - own)).sum(axis=1).mean())
+        return unit_rows(total)[0], np.asarray((own * unit_rows(total - own)).sum(axis=1))
 
 
 def appearing(
     units: Vectors, days: NDArray[np.int64], centres: Vectors, known: Groups, *, close: float, level: float, seed: int
-) -> tuple[list[Vectors], list[Appeared]]:
-    """Return the centre [d] of each cluster that appears since the clustering from scratch, and what may become one.
+) -> tuple[list[tuple[Vectors, float]], list[Appeared]]:
+    """Return the clusters that appear since the clustering from scratch, and the groups that may become one.
 
-    Tried are the new dialogues of the last day, the last 3 and 7 days, and all. Those of a cluster that has appeared
-    since the clustering from scratch count as the past.
+    Of a cluster it is the centre [d], and the cosine to it below which no dialogue joins the cluster. Tried are the new
+    dialogues of the last day, the last 3 and 7 days, and all. Those of a cluster that has appeared since the clustering
+    from scratch count as the past.
 
     :param units: vectors of length 1, float32 [n, d].
     :param days: day of each dialogue, int64 [n].
@@ -66,22 +68,23 @@ def appearing(
     :param level: largest p of a cluster, for all windows together; groups with up to 0.05 may become one.
     """
     settled, young = len(known), np.bincount(known, minlength=len(centres)) == 0
-    added, sure, perhaps = list[Vectors](), list[Appeared](), list[Appeared]()
+    added, sure, perhaps = list[tuple[Vectors, float]](), list[Appeared](), list[Appeared]()
     for window in WINDOWS:
-        nearest = assign(np.asarray(units[settled:]), np.stack([*centres, *added]))
+        nearest = assign(np.asarray(units[settled:]), np.stack([*centres, *(centre for centre, _ in added)]))
         fresh = np.zeros(len(units), dtype=bool)
         fresh[settled:] = ~np.append(young, np.ones(len(added), dtype=bool))[nearest.groups]
         if window:
             fresh &= days > days.max() - window
         new, past = np.flatnonzero(fresh), np.flatnonzero(~fresh)
         for group in appeared(units, past, new, level=EMERGING / len(WINDOWS), seed=seed):
-            centre, closeness = group.mean(units)
-            joins = units[new] @ centre > nearest.similarity[new - settled]
+            centre, cosines = group.centre(units)
+            closeness, least = float(cosines.mean()), float(cosines.mean() - RIM * cosines.std())
+            joins = units[new] @ centre > np.maximum(nearest.similarity[new - settled], least)
             # What is not close together is no topic, and another part of what has appeared is no other topic.
-            if closeness < close or any(centre @ other > close for other in added):
+            if closeness < close or any(centre @ other > close for other, _ in added):
                 continue
             if group.p <= level / len(WINDOWS) and joins.sum() >= LEAST:
-                added.append(centre)
+                added.append((centre, least))
                 sure.append(group)
             elif not group.overlaps(perhaps):
                 perhaps.append(group)

@@ -17,6 +17,7 @@ from dial2vec.collection.clustering.clusters import (
     ClusterState,
     Stored,
     folder_of,
+    least_cosines,
     none_split_off,
     read_stored,
     swap_clusters,
@@ -250,8 +251,9 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     listed = [id for id in known.names if id not in ids]
     next_id = max(before.clusters.next_id, *(id + 1 for id in (*ids, *listed)))
     ids += [*listed, *range(next_id, next_id + len(added))]
-    centres = np.stack([*old.centres, *known.centres(units, listed), *added])
-    groups = known.groups(units, centres, ids, kept)
+    centres = np.stack([*old.centres, *known.centres(units, listed), *(centre for centre, _ in added)])
+    least = [*least_cosines(clusters, old.groups), *[-1.0] * len(listed), *(limit for _, limit in added)]
+    groups = known.groups(units, centres, ids, kept, np.array(least))
     # A cluster that has appeared has no limit of its own yet.
     limits = np.append(limits, np.full(len(ids) - n_old, np.median(limits)))
     sizes = np.bincount(groups, minlength=len(ids))[n_old + len(listed) :].tolist()
@@ -271,11 +273,8 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     belongs[later] = belonging(collection.vectors, later, seed=clusters.seed) & (len(known.names) < len(ids))
     fine = assign_fine(units, groups, fine_centres, parents)
     state = ClusterState(centres, groups, fine_centres, parents, fine, split_off, belongs)
-    next_id, emerging = (
-        next_id + len(added),
-        tuple(tuple(np.flatnonzero(free)[group.rows].tolist()) for group in perhaps),
-    )
-    return Undescribed(state, areas, ids, clusters.by, settled, next_id, news, names, known, emerging)
+    emerging = tuple(tuple(np.flatnonzero(free)[group.rows].tolist()) for group in perhaps)
+    return Undescribed(state, areas, ids, clusters.by, settled, next_id + len(added), news, names, known, emerging)
 
 
 def _limits(clusters: Clusters) -> Vectors:

@@ -229,6 +229,17 @@ def _adapted(collection: CollectionFolder, clusters: Clusters, state: ClusterSta
     return replace(clusters, clusters=kept, adapted=name), state
 
 
+def least_cosines(clusters: Clusters, groups: Groups) -> NDArray[np.float64]:
+    """Return the cosine below which no dialogue joins a cluster, float64 [k]: that of a cluster that has appeared.
+
+    Beside a few large topics, the centre of a small new one is the nearest for dialogues that are far from all.
+
+    :param groups: cluster of each dialogue, as its place.
+    """
+    young = np.bincount(groups[: clusters.settled], minlength=len(clusters.clusters)) == 0
+    return np.where(young, [cluster.far for cluster in clusters.clusters], -1.0)
+
+
 def far_limit(similarity: Vectors) -> float:
     """Return the cosine to its centre below which a dialogue is far from a cluster, from those of its dialogues."""
     return float(np.quantile(similarity, FAR_SHARE)) if len(similarity) else 1.0

@@ -48,15 +48,24 @@ class Known:
         means = [centres_of_groups(units[own], np.zeros(len(own), dtype=np.int32)) for own in rows]
         return np.concatenate([np.zeros((0, units.shape[1]), dtype=np.float32), *means])
 
-    def groups(self, units: Vectors, centres: Vectors, ids: Sequence[int], kept: Groups) -> Groups:
+    def groups(
+        self,
+        units: Vectors,
+        centres: Vectors,
+        ids: Sequence[int],
+        kept: Groups,
+        least: NDArray[np.float64] | None = None,
+    ) -> Groups:
         """Return the cluster of each dialogue, as its place in `ids`, int32 [n].
 
         Dialogues of no known topic stay where they are, or go to the nearest cluster that is no known topic.
 
         :param kept: clusters so far, int32 [n]; -1 for a dialogue without one.
+        :param least: cosine below which a dialogue goes to another cluster, float64 [ids].
         """
         places = np.array([place for place, id in enumerate(ids) if id not in self.names] or range(len(ids)))
-        groups = np.where(np.isin(kept, places), kept, places[assign(units, centres[places]).groups])
+        own = None if least is None else least[places]
+        groups = np.where(np.isin(kept, places), kept, places[assign(units, centres[places], least=own).groups])
         for place, id in enumerate(ids):
             if id in self.names:
                 groups[self.of == id] = place

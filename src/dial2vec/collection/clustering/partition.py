@@ -36,10 +36,13 @@ class Assignment:
     margin: Vectors
 
 
-def assign(units: Vectors, centres: Vectors, *, known: Groups | None = None) -> Assignment:
+def assign(
+    units: Vectors, centres: Vectors, *, known: Groups | None = None, least: NDArray[np.float64] | None = None
+) -> Assignment:
     """Assign vectors of length 1 to their nearest centres of length 1, in blocks; ties go to the first centre.
 
     :param known: centres of the first vectors, int32 [at most n], which they keep even if another one is nearer.
+    :param least: cosine below which a vector goes to another centre, float64 [k]; -1 for some centres.
     """
     n = len(units)
     groups, similarity = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.float32)
@@ -47,7 +50,7 @@ def assign(units: Vectors, centres: Vectors, *, known: Groups | None = None) -> 
     for first in range(0, n, BLOCK):
         cosines = units[first : first + BLOCK] @ centres.T
         rows, places = np.arange(len(cosines)), slice(first, first + len(cosines))
-        groups[places] = cosines.argmax(axis=1)
+        groups[places] = (cosines if least is None else np.where(cosines < least, -2, cosines)).argmax(axis=1)
         if known is not None and first < len(known):
             groups[first : first + BLOCK][: len(known) - first] = known[first : first + BLOCK]
         similarity[places] = cosines[rows, groups[places]]

@@ -110,10 +110,11 @@ class _Look:
             fresh = rows[rows >= self.settled]
             self.topics[str(cluster.id)] = TopicRecord()
             if 2 * len(fresh) > len(rows) and not cluster.hidden:
-                first = int(self.days[fresh].min())
+                # A few dialogues of other topics are older.
+                first = int(np.quantile(self.days[fresh], 0.1, method="lower"))
                 self.topics[str(cluster.id)] = TopicRecord(first)
                 share = percent(len(fresh) / max(1, int((self.days >= first).sum())))
-                words = f"{len(fresh):,} conversations, the first on {_day(first)}, {share} of those since then"
+                words = f"{len(fresh):,} conversations, {share} of those since {_day(first)}"
                 yield self.change("new", cluster, words, fresh, 0.0)
 
     def grown(self) -> Iterator[TopicChange]:
