@@ -1,6 +1,6 @@
 """Which dialogues are said to belong to nothing: 240 among 1,000 that do, and public corpora in which none should.
 
-    .venv/bin/python benchmarks/studies/belonging.py --archives FOLDER
+    .venv/bin/python benchmarks/studies/belonging.py --archives FOLDER [--model all-MiniLM-L6-v2]
 
 A mix has 760 dialogues of five topics, and 240 of as many turns, each drawn at random from other corpora. The last
 columns are the numbers of topics, of all dialogues and without 5 % of them, five times.
@@ -22,6 +22,7 @@ from dial2vec.collection.clustering.belonging import belonging
 from dial2vec.collection.clustering.tree import find_levels
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import GENERAL
+from dial2vec.encoder.protocol import Encoder
 
 NOTHING = "nothing"
 
@@ -46,7 +47,7 @@ def mix(dialogues: list[Dialogue], level: int, others: list[Dialogue], seed: int
     ]
 
 
-def row(name: str, dialogues: list[Dialogue]) -> str:
+def row(name: str, dialogues: list[Dialogue], encoder: Encoder) -> str:
     """Return the row of a table."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "dialogues.jsonl"
@@ -54,7 +55,7 @@ def row(name: str, dialogues: list[Dialogue]) -> str:
         write_dialogues(
             file, [corpora.made(str(at), [(turn.speaker, turn.text) for turn in dialogues[at].turns]) for at in order]
         )
-        add(Path(folder) / "calls", file, encoder=load_encoder(GENERAL), progress=False, turns=False)
+        add(Path(folder) / "calls", file, encoder=encoder, progress=False, turns=False)
         collection = Collection(Path(folder) / "calls")
         units, plain = np.asarray(collection.adapted), np.asarray(collection.vectors)
     nothing = np.array([dialogues[at].dialogue_id.startswith(NOTHING) for at in order])
@@ -79,7 +80,9 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--archives", type=Path, required=True)
-    archives = parser.parse_args().archives
+    parser.add_argument("--model", default=GENERAL)
+    options = parser.parse_args()
+    archives, encoder = options.archives, load_encoder(options.model)
     sgd, chats = corpora.sgd(archives, "train"), corpora.self_dialogue(archives)
     orders, foods = corpora.taskmaster4(archives), corpora.woz(archives)
     questions, bank = (corpora.intents(archives, name) for name in ("clinc150", "banking77"))
@@ -87,11 +90,17 @@ def main() -> None:
         "| corpus | precision, % | recall, % | of the others, % | topics | without 5 % |\n|---|---|---|---|---|---|\n"
     )
     for seed in (1, 2, 3):
-        sys.stdout.write(row(f"sgd, mix {seed}", mix(sgd, 0, chats + orders + foods + questions, seed)))
-        sys.stdout.write(row(f"self_dialogue, mix {seed}", mix(chats, 1, sgd + orders + foods + questions, seed)))
-        sys.stdout.write(row(f"clinc150, mix {seed}", mix(questions, 0, chats + sgd + bank, seed)))
+        sys.stdout.write(row(f"sgd, mix {seed}", mix(sgd, 0, chats + orders + foods + questions, seed), encoder))
+        sys.stdout.flush()
+        sys.stdout.write(
+            row(f"self_dialogue, mix {seed}", mix(chats, 1, sgd + orders + foods + questions, seed), encoder)
+        )
+        sys.stdout.flush()
+        sys.stdout.write(row(f"clinc150, mix {seed}", mix(questions, 0, chats + sgd + bank, seed), encoder))
+        sys.stdout.flush()
     for name, dialogues in (("sgd", sgd), ("self_dialogue", chats), ("clinc150", questions), ("banking77", bank)):
-        sys.stdout.write(row(name, drawn(dialogues, 2_000, 1)))
+        sys.stdout.write(row(name, drawn(dialogues, 2_000, 1), encoder))
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
