@@ -16,7 +16,7 @@ import pytest
 
 from dial2vec.addresses import masked
 from dial2vec.config import Schedule
-from dial2vec.operation.schedule import notify as notice
+from dial2vec.operation import notify as notice
 from dial2vec.operation.schedule import rehearsal
 from dial2vec.operation.schedule.inbox import Arrival, take_in
 from dial2vec.operation.schedule.rehearsal import without_quotes

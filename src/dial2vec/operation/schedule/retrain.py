@@ -32,7 +32,7 @@ from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
 from dial2vec.operation.schedule.inbox_traces import bring_traces
-from dial2vec.operation.schedule.notify import notify, send_heartbeat
+from dial2vec.operation.notify import notify, send_heartbeat
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, remember, result_rows
 from dial2vec.operation.schedule.runs import alive, killed_sentence, mark_dead, remove_old_runs, tell

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dial2vec.config import Schedule
-from dial2vec.operation.schedule.notify import notify, send_heartbeat
+from dial2vec.operation.notify import notify, send_heartbeat
 
 VERDICT = {"failed": "", "corpora": [{"corpus": "calls", "verdict": "Promoted: größer."}]}
 
@@ -74,7 +74,7 @@ def test_an_address_that_is_none_is_one_sentence(tmp_path, address):
 
 
 def test_a_command_that_takes_too_long_ends_with_all_that_it_began(tmp_path, monkeypatch):
-    monkeypatch.setattr("dial2vec.operation.schedule.notify.SECONDS", 0.5)
+    monkeypatch.setattr("dial2vec.operation.notify.SECONDS", 0.5)
     assert "timed out" in told("(sleep 2; touch late) | cat", tmp_path)
     time.sleep(2.5)
     assert not (tmp_path / "late").exists()

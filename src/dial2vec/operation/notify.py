@@ -1,4 +1,4 @@
-"""Notice of a retraining to a command or a web address, and the heartbeat after a retraining that ended well."""
+"""Notices to a command or a web address, and the heartbeat after a retraining that ended well."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from dial2vec.addresses import is_web_address, masked
 from dial2vec.config import Schedule
 
@@ -27,7 +25,9 @@ SILENCE_SECONDS = 30
 KEPT, LONGEST = 8192, 300
 
 
-def notify(schedule: Schedule, record: Mapping[str, Any], *, text: str, root: Path) -> str:
+def notify(
+    schedule: Schedule, record: Mapping[str, Any], *, text: str, root: Path, setting: str = "schedule.notify"
+) -> str:
     """Send a notice to `schedule.notify`, and return the reason of a failure as a sentence; "" if it was sent.
 
     A retraining does not fail if its notice fails. The reason never repeats a command, or more of an address than its
@@ -37,17 +37,19 @@ def notify(schedule: Schedule, record: Mapping[str, Any], *, text: str, root: Pa
         POST; or a shell command that is run in the project and gets the JSON on its standard input; None sends nothing.
     :param record: Content of the JSON if `notify_form` is "verdict".
     :param text: Content of `{"text": ...}` if `notify_form` is "text".
+    :param root: Folder that the command is run in.
+    :param setting: Name of the setting or option in the reason.
     """
     if schedule.notify is None:
         return ""
     content = {"text": text} if schedule.notify_form == "text" else record
     body = json.dumps(content, ensure_ascii=False)
     if is_web_address(schedule.notify):
-        return _call("schedule.notify", schedule.notify, body)
+        return _call(setting, schedule.notify, body)
     status, line = _run(schedule.notify, body.encode(), root)
     if not status:
         return ""
-    return f"the command of `schedule.notify` could not be told: {line or f'it ended with status {status}'}"
+    return f"the command of `{setting}` could not be told: {line or f'it ended with status {status}'}"
 
 
 def send_heartbeat(schedule: Schedule) -> str:
@@ -68,6 +70,9 @@ def _call(setting: str, address: str, body: str | None) -> str:
 
 def _send(address: str, body: str | None) -> str:
     """Send a POST, or a GET without a body, and return the reason of a failure, without the address."""
+    # Loaded here: takes a while, and most commands send nothing.
+    import httpx
+
     headers = {"User-Agent": "dial2vec"} | ({"Content-Type": "application/json"} if body is not None else {})
     # It logs each address with its secrets.
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -91,29 +96,40 @@ def _run(command: str, body: bytes, root: Path) -> tuple[int, str]:
 
     :param body: Standard input.
     """
-    # A command may write without end, so `tail` keeps the last bytes.
-    keep = subprocess.Popen(["tail", "-c", str(KEPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    process = subprocess.Popen(
-        command,
-        shell=True,
-        cwd=root,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=keep.stdin,
-        start_new_session=True,
-    )
+    errors = bytearray()
+    # A pipe and a thread of its own: a command may write without end, and what it has begun may hold the pipe open.
+    reads, writes = os.pipe()
+    thread = threading.Thread(target=_keep_last, args=(reads, errors), daemon=True)
+    thread.start()
+    try:
+        process = subprocess.Popen(
+            command,
+            shell=True,
+            cwd=root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=writes,
+            start_new_session=True,
+        )
+    finally:
+        os.close(writes)
     try:
         process.communicate(body, timeout=SECONDS)
-        # What the command has begun may still hold its error output.
-        errors, _ = keep.communicate(timeout=1)
     except subprocess.TimeoutExpired:
-        late = process.poll() is None
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL) if late else keep.kill()
-        errors, _ = keep.communicate()
-        if late:
-            return 1, f"it timed out after {SECONDS:g} seconds, and was ended"
-    return process.wait(), _last_line(errors)
+            # Windows has no process groups.
+            os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+        return 1, f"it timed out after {SECONDS:g} seconds, and was ended"
+    thread.join(1)
+    return process.wait(), _last_line(bytes(errors))
+
+
+def _keep_last(reads: int, kept: bytearray) -> None:
+    """Read a pipe to its end, and keep the last bytes."""
+    with open(reads, "rb", buffering=0) as pipe:
+        while block := pipe.read(KEPT):
+            kept += block
+            del kept[:-KEPT]
 
 
 def _last_line(errors: bytes) -> str:
