@@ -19,6 +19,7 @@ from dial2vec.operation.schedule.retrain import (
     run_now,
     run_stage,
     sentence,
+    update_collection,
 )
 
 # isort: split
@@ -47,6 +48,8 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
             if not done.stands(ROOT, names, force=force):
                 for corpus in names:
                     done.corpora.append(_retrain_corpus(corpus, force=force))
+            for entry in options.collection:
+                done.collections.append(update_collection(entry, names))
             # Even if nothing is new: the last push may have failed.
             if options.schedule.push != "nothing":
                 done.notes += push(options.schedule.push)

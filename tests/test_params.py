@@ -130,8 +130,13 @@ def test_wrong_settings_say_what_is_valid(raw, message):
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ({"schedul": {}}, r"unknown key 'schedul'\. Did you mean 'schedule'\? Valid: schedule, drift, serve"),
+        ({"schedul": {}}, r"unknown key 'schedul'\. Did you mean 'schedule'\? Valid: schedule, collection, drift"),
         ({"schedule": {"heartbeat": "ping me"}}, r"schedule\.heartbeat is no web address; give one that begins with h"),
+        ({"collection": {"folder": "topics"}}, r"collection: expected a list of blocks, found \{'folder': 'topics'\}"),
+        ({"collection": ["topics"]}, r"collection\[0\]: expected keys and values, found 'topics'"),
+        ({"collection": [{}, {"corpora": "calls"}]}, r"unknown key 'collection\[1\]\.corpora'\. Did you mean 'corpus'"),
+        ({"collection": [{"model": "small"}]}, r"collection\[0\]\.model: found 'small'\..* Valid: champion, student, ge"),
+        ({"collection": [{}, {}]}, r"collection\[1\]\.folder: found 'topics'; expected a folder of its own"),
         ({"drift": {"max_dialogues": 6000}}, r"drift\.max_dialogues: expected between 20 and 5000, found 6000"),
         ({"drift": {"min_dialogues": 4}}, r"drift\.min_dialogues: expected between 5 and 5000, found 4"),
         ({"drift": {"p_value": 0.001}}, r"drift\.p_value: expected between 0\.002 and 0\.5, found 0\.001"),

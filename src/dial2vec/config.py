@@ -367,10 +367,27 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class ScheduledCollection:
+    """A collection that each retraining brings up to date (list `collection`; docs/schedule.md).
+
+    :param folder: folder of the collection, which is made if it is missing.
+    :param corpus: corpus whose imported dialogues are added; None means the first one of params.yaml.
+    :param model: encoder of a new collection; one that exists keeps its own.
+    :param regroup: "never" keeps its topics until somebody clusters it from scratch.
+    """
+
+    folder: str = "topics"
+    corpus: str | None = None
+    model: Literal["champion", "student", "general"] = "champion"
+    regroup: Literal["auto", "never"] = "auto"
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """All of `operation.yaml`; nothing in it changes what a stage computes."""
 
     schedule: Schedule = field(default_factory=Schedule)
+    collection: tuple[ScheduledCollection, ...] = ()
     drift: Drift = field(default_factory=Drift)
     serve: Serve = field(default_factory=Serve)
     prune: Prune = field(default_factory=Prune)

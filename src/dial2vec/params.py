@@ -125,6 +125,10 @@ def _of_operation(operation: Operation) -> Iterator[str]:
             yield f"schedule.traces: found {source!r}; expected <corpus>=mlflow:<experiment>. Correct it."
     if schedule.heartbeat is not None and not is_web_address(schedule.heartbeat):
         yield "schedule.heartbeat is no web address; give one that begins with http:// or https://, or null."
+    folders = [entry.folder for entry in operation.collection]
+    for at, folder in enumerate(folders):
+        if not folder.strip() or folder in folders[:at]:
+            yield f"collection[{at}].folder: found {folder!r}; expected a folder of its own. Name another one."
     yield from _of_language_model(operation.language_model)
 
 
@@ -231,8 +235,13 @@ def _value(hint: Any, value: object, source: str, key: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return _build(typing.cast("type[Any]", hint), value, source, f"{key}.")
     if typing.get_origin(hint) is tuple:
+        item_hint = typing.get_args(hint)[0]
+        if dataclasses.is_dataclass(item_hint):
+            if not isinstance(value, list):
+                raise SettingsError(f"{source}: {key}: expected a list of blocks, found {value!r}.")
+            return tuple(_value(item_hint, item, source, f"{key}[{at}]") for at, item in enumerate(value))
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(_value(typing.get_args(hint)[0], item, source, key) for item in value)
+            return tuple(_value(item_hint, item, source, key) for item in value)
         raise SettingsError(f"{source}: {key}: expected a list of names, found {value!r}.")
     if typing.get_origin(hint) is Literal:
         if value in typing.get_args(hint):

@@ -16,14 +16,16 @@ SCRIPT = """
 import runpy, sys
 from contextlib import contextmanager
 from unittest.mock import create_autospec
-from dial2vec.config import Operation, Prune, Schedule
+from dial2vec.config import Operation, Prune, Schedule, ScheduledCollection
+from dial2vec.operation.schedule.collections import CollectionResult
 from dial2vec.operation.schedule import retrain as tasks
 from dial2vec.operation.schedule.inbox import Arrival
 from dial2vec.operation.schedule.reasons import Reason
 from dial2vec.operation.schedule.result import Retraining
 from dial2vec.registry.promotion import Verdict
 
-options = Operation(Schedule(push="all", embed="new"), prune=Prune(nightly=True))
+collections = (ScheduledCollection("topics"), ScheduledCollection("themes"))
+options = Operation(Schedule(push="all", embed="new"), collections, prune=Prune(nightly=True))
 steps = []
 
 @contextmanager
@@ -46,6 +48,8 @@ module["retrain"].fn.__globals__.update(
     bring_data=step("bring_data", [Arrival("calls", "a.csv", dialogues=3)]),
     decide=step("decide", lambda corpus: Reason(corpus == "calls", "new data")),
     run_stage=step("run_stage", lambda stage, corpus: 1 / 0 if stage == sys.argv[1] else None),
+    update_collection=step("update_collection", lambda entry, corpora: steps[-1].append(entry.folder)
+                           or CollectionResult(entry.folder, failed=sys.argv[2] * (entry.folder == "topics"))),
     promote=step("promote", Verdict(True, [])), push=step("push", ["nothing was pushed"]),
     embed=step("embed", None), prune_old=step("prune_old", ["version 1 went"]),
 )
@@ -58,11 +62,11 @@ print([steps, done.notes])
 """
 
 
-@pytest.mark.parametrize("failing", ["", "select"])
-def test_the_flow_tells_the_story(tmp_path: Path, failing: str):
+@pytest.mark.parametrize(("failing", "damage"), [("", ""), ("select", ""), ("", "it is damaged")])
+def test_the_flow_tells_the_story(tmp_path: Path, failing: str, damage: str):
     make_project(tmp_path)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    command = [sys.executable, "-c", SCRIPT, failing]
+    command = [sys.executable, "-c", SCRIPT, failing, damage]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     steps, notes = ast.literal_eval(done.stdout)
@@ -71,7 +75,10 @@ def test_the_flow_tells_the_story(tmp_path: Path, failing: str):
     trained = [["decide", "calls"], *(["run_stage", stage, "calls"] for stage in ran)]
     # An error does not stop the other corpora.
     trained += [["promote", "calls"]] * (not failing) + [["decide", "chats"], ["promote", "chats"]]
+    # Neither does that of a collection, which delays nothing else.
+    trained += [["update_collection", "topics"], ["update_collection", "themes"]]
     assert steps == [["bring_data"], *trained, ["push", "all"], *([["embed", "new"], ["prune_old"]] * (not failing))]
     assert notes == ["nothing was pushed"] + ["version 1 went"] * (not failing)
-    told = "raised calls: division by zero" if failing else "'calls': 'trained: new data. Promoted"
+    reason = "calls: division by zero" if failing else f"topics: {damage}" if damage else ""
+    told = f"raised {reason}" if reason else "'calls': 'trained: new data. Promoted"
     assert told in done.stderr

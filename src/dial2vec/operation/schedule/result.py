@@ -16,6 +16,7 @@ from conversations.files import read_json, write_json
 from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.evaluation import ENCODERS, TASKS
 from dial2vec.files import code_hash
+from dial2vec.operation.schedule.collections import CollectionResult
 from dial2vec.operation.schedule.inbox import Arrival
 from dial2vec.operation.schedule.rehearsal import without_quotes
 from dial2vec.pipeline.artifacts import Artifacts
@@ -75,6 +76,7 @@ class Retraining:
     :param imported: Exports imported from the inbox.
     :param refused: Exports of the inbox that could not be used, with the reasons.
     :param corpora: Result of each corpus.
+    :param collections: Result of each collection.
     :param notes: Further sentences for people.
     :param before: End of an earlier retraining, in seconds since 1970, if nothing has changed since; otherwise None.
     :param key: Hash of the work; "" if it is not known yet.
@@ -84,6 +86,7 @@ class Retraining:
     imported: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     corpora: list[CorpusResult] = field(default_factory=list)
+    collections: list[CollectionResult] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     before: float | None = None
     key: str = ""
@@ -107,8 +110,14 @@ class Retraining:
 
     @property
     def failed(self) -> str:
-        """All failures in one line; "" if there are none."""
+        """All failures of corpora in one line; "" if there are none."""
         return "; ".join(f"{result.corpus}: {result.failed}" for result in self.corpora if result.failed)
+
+    @property
+    def failures(self) -> str:
+        """All failures in one line, those of collections too; "" if there are none."""
+        of_collections = [f"{result.folder}: {result.failed}" for result in self.collections if result.failed]
+        return "; ".join([self.failed] * bool(self.failed) + of_collections)
 
     def stands(self, root: Path, corpora: list[str], *, force: bool) -> bool:
         """Take over the last result and return True if nothing has changed since.
@@ -128,13 +137,13 @@ class Retraining:
 
         :raises Dial2vecError: if anything failed.
         """
-        if self.failed:
-            raise Dial2vecError(self.failed)
+        if self.failures:
+            raise Dial2vecError(self.failures)
         return {result.corpus: str(result) for result in self.corpora}
 
     def to_record(self) -> dict[str, Any]:
         """Return a record for JSON, as `schedule.notify` gets it."""
-        record = asdict(self) | {"failed": self.failed, "ended": time.time()}
+        record = asdict(self) | {"failed": self.failures, "ended": time.time()}
         del record["key"]
         return record
 
@@ -143,7 +152,8 @@ class Retraining:
 
         :param project: Name of the project, for the first line.
         """
-        lines = [f"{project}: retraining {'failed' if self.failed else 'ended'}"]
+        lines = [str(result) for result in self.collections]
+        lines.append(f"{project}: retraining {'failed' if self.failures else 'ended'}")
         for result in self.corpora:
             lines.append(
                 f"{result.corpus}: {result}" if result.failed else f"{result.corpus}: {_mark(result)}. {result}"
@@ -162,6 +172,9 @@ class Retraining:
             lines.append(f"Nothing has changed since {local_minute(self.before)}: the verdict of then stands.\n")
         for result in self.corpora:
             lines += [f"## {result.corpus}: {_mark(result)}\n", f"{_plain(str(result))}\n"]
+        for updated in self.collections:
+            lines.append(f"## Collection {_plain(updated.folder)}\n")
+            lines += [f"{_plain(line)}\n" for line in str(updated).splitlines()]
         if self.imported:
             lines.append(f"Imported from the inbox: {_plain(', '.join(self.imported))}.\n")
         lines += [f"Refused from the inbox: {_plain(reason)}\n" for reason in self.refused]

@@ -27,13 +27,15 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact, cr
 from prefect.client.orchestration import get_client
 
 from dial2vec.addresses import shown
-from dial2vec.config import Operation, Prune, Schedule
+from dial2vec.config import Operation, Prune, Schedule, ScheduledCollection
 from dial2vec.errors import BusyError, Dial2vecError
+from dial2vec.operation.schedule.collections import CollectionResult, mark_all_sent, update_one
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
 from dial2vec.operation.schedule.inbox_traces import bring_traces
 from dial2vec.operation.notify import notify, send_heartbeat
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
+from dial2vec.operation.schedule.rehearsal import without_quotes
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, remember, result_rows
 from dial2vec.operation.schedule.runs import alive, killed_sentence, mark_dead, remove_old_runs, tell
 from dial2vec.operation.schedule.temporary_server import run_now
@@ -98,6 +100,18 @@ def promote(corpus: str) -> Verdict:
         "%s: %s, %s", corpus, "promoted" if verdict.promoted else "champion stays", verdict_sentence(verdict)
     )
     return verdict
+
+
+@task(task_run_name="update-{entry.folder}")
+def update_collection(entry: ScheduledCollection, corpora: list[str]) -> CollectionResult:
+    """Bring a collection up to date, and find what is new; an error does not stop the other collections."""
+    result = CollectionResult(entry.folder)
+    try:
+        update_one(ROOT, entry, entry.corpus or corpora[0], result)
+    except Exception as error:
+        result.failed = without_quotes(sentence(error))
+    get_run_logger().info("%s: %s", entry.folder, result.failed or f"{len(result.news)} messages")
+    return result
 
 
 @task
@@ -173,7 +187,9 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
     server = os.environ.get("MLFLOW_TRACKING_URI")
     page = shown(server) if server and server.startswith("http") else "http://127.0.0.1:5000"
     problems = [notify(schedule, done.to_record(), text=done.to_text(ROOT.name), root=ROOT)]
-    if not done.failed:
+    if not problems[0]:
+        mark_all_sent(ROOT, done.collections)
+    if not done.failures:
         problems.append(send_heartbeat(schedule))
     for problem in filter(None, problems):
         done.notes.append(problem)

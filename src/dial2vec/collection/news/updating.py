@@ -1,0 +1,162 @@
+"""Bringing a collection up to date: new dialogues in, topics that keep their ids, what is new, and the sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from conversations.files import read_json, write_json
+from dial2vec.collection.adding import add
+from dial2vec.collection.clustering.clustering import MANY_FAR, cluster
+from dial2vec.collection.clustering.clusters import Stored, folder_of, read_stored
+from dial2vec.collection.clustering.partition import assign
+from dial2vec.collection.collection_folder import FACETS, MANIFEST, CollectionFolder
+from dial2vec.collection.embedding.shards import files_of
+from dial2vec.collection.facets import FacetValue, facet
+from dial2vec.collection.news.ledger import read_ledger
+from dial2vec.collection.news.looking import level_of, whats_new
+from dial2vec.collection.news.telling import News, mark_sent
+from dial2vec.collection.segments import find_segments, read_segments
+from dial2vec.collection.segments.segments import segments_folder
+from dial2vec.collection.summary import write_summary
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
+from dial2vec.files import locked
+
+# The sheet, and the files of dialogues that were read, in the folder of the collection.
+SHEET, READ = "report.html", ".read.json"
+# New dialogues since the last clustering from scratch, as a part of those before, from which it is done again: in any
+# case, and if many of them are far from every cluster.
+GROWN, GROWN_FAR = 1.0, 0.1
+# Dialogues up to which segments are found again after each addition; else after growth by a tenth, for they are all cut
+# again.
+FEW, GROWN_SEGMENTS = 20_000, 1.1
+
+
+def update(
+    folder: Path,
+    transcripts: Path | None,
+    *,
+    encoder: str | Path | None = None,
+    regroup: bool = True,
+    at: datetime | None = None,
+    say: Callable[[str], object] = lambda _: None,
+) -> News | None:
+    """Bring a collection up to date, and return what is new; None if no dialogue is new since the last look.
+
+    New dialogues are added and join the clusters, which keep their ids. Segments and facets that exist, and the sheet
+    `report.html`, are made again. Everything is clustered from scratch, with people's decisions kept, if the collection
+    has doubled since the last time, or has grown by a tenth and a tenth of the new dialogues are far from every
+    cluster; never if people chose the number of clusters. A killed run goes on at the next call, which tells what the
+    killed one did not.
+
+    :param folder: folder of the collection; it is made if it is missing.
+    :param transcripts: file or folder of JSON Lines; a file that is the same as last time is not read. None if the
+        dialogues are in the collection already.
+    :param encoder: name or folder of the encoder of a new collection.
+    :param regroup: False to never cluster from scratch.
+    :param at: time of the look; None means now.
+    :param say: function that shows a line to the user.
+    :raises CorpusError: if there is no dialogue, or none can be read.
+    :raises ArtifactError: if the collection, its clusters or its ledger are damaged.
+    :raises BusyError: if another process updates the collection.
+    """
+    at = at or datetime.now(UTC)
+    busy = f"another process updates {folder}. Wait until it ends, or stop it; then try again."
+    with locked(folder / ".update.lock", lambda: busy, patience=0):
+        if transcripts is not None:
+            _add(folder, transcripts, encoder, say)
+        collection = CollectionFolder(folder)
+        _group(collection, regroup, at, say)
+        _refresh(collection, say)
+        # Opened again: facets are metadata now.
+        news = _told(CollectionFolder(folder), at, say)
+        sheet, clusters = folder / SHEET, folder_of(collection) / "clusters.json"
+        if not sheet.exists() or sheet.stat().st_mtime < clusters.stat().st_mtime:
+            write_summary(sheet, CollectionFolder(folder))
+    return news
+
+
+def _add(folder: Path, transcripts: Path, encoder: str | Path | None, say: Callable[[str], object]) -> None:
+    """Add the dialogues of new and changed files; of several files, each is noted once it is done."""
+    exists = (folder / MANIFEST).exists() and len(CollectionFolder(folder)) > 0
+    known = read_json(folder / READ) if exists and (folder / READ).exists() else {}
+    states = {path.resolve(): path.stat() for path in files_of(transcripts)}
+    files = {str(path): [state.st_size, state.st_mtime_ns] for path, state in states.items()}
+    changed = {path: state for path, state in files.items() if known.get(path) != state}
+    if not changed:
+        return
+    if not exists and encoder is None:
+        raise ArtifactError(f"{folder} is no collection, and no encoder was named for a new one. Name one.")
+    reader = load_encoder(folder / "model" if exists or encoder is None else encoder)
+    sources = {Path(path): {path: state} for path, state in changed.items()} if known else {transcripts: files}
+    for source, read in sources.items():
+        try:
+            added = add(folder, source, encoder=reader, progress=False)
+            if added.quarantine:
+                say(f"{added.quarantine} records of {source.name} cannot be used; {added.quarantine_file} says why")
+        except CorpusError as error:
+            # One bad file among others.
+            if not known:
+                raise
+            say(str(error))
+        known |= read
+        write_json(folder / READ, known)
+
+
+def _group(collection: CollectionFolder, regroup: bool, at: datetime, say: Callable[[str], object]) -> None:
+    """Cluster a collection if its clusters are missing or old."""
+    stored = read_stored(collection)
+    if stored is None:
+        cluster(collection)
+    elif stored.clusters.seen < len(collection):
+        reason = reason_to_regroup(collection, stored) if regroup else ""
+        if reason:
+            say(f"Topics were found again from scratch: {reason}")
+        level = level_of(collection.folder, at)
+        cluster(collection, seed=stored.clusters.seed, from_scratch=bool(reason), level=level)
+
+
+def reason_to_regroup(collection: CollectionFolder, stored: Stored) -> str:
+    """Return why everything should be clustered from scratch, as `update` explains; "" if nothing asks for it."""
+    base, n = stored.base, len(collection)
+    n_new = n - base.settled
+    if base.by == "k" or n_new < GROWN_FAR * base.settled:
+        return ""
+    if n_new >= GROWN * base.settled:
+        return f"there are {n:,} conversations, and {base.settled:,} when they were found"
+    nearest = assign(collection.adapted[base.settled :], stored.base_state.centres)
+    limits = [group.far for group in base.clusters]
+    far = sum(own < limits[at] for own, at in zip(nearest.similarity.tolist(), nearest.groups.tolist(), strict=True))
+    return f"{far:,} of {n_new:,} new conversations are unlike every topic" if far >= MANY_FAR * n_new else ""
+
+
+def _refresh(collection: CollectionFolder, say: Callable[[str], object]) -> None:
+    """Bring segments and facets up to date that exist; one that cannot be is told, and delays nothing else."""
+    n = len(collection)
+    try:
+        if (segments_folder(collection) / "topics.json").exists():
+            seen = read_segments(collection).seen
+            if seen < n and (n <= FEW or n >= GROWN_SEGMENTS * seen):
+                find_segments(collection)
+        for path in sorted((collection.folder / FACETS).glob("*.json")):
+            record = read_json(path)
+            if record["dialogues"] < n:
+                values = [FacetValue(each["label"], each["text"], tuple(each["examples"])) for each in record["values"]]
+                facet(collection, record["name"], values)
+    except Dial2vecError as error:
+        say(str(error))
+
+
+def _told(collection: CollectionFolder, at: datetime, say: Callable[[str], object]) -> News | None:
+    """Return what is new, and record it; the first look only begins the records."""
+    first, news = not read_ledger(collection.folder).at, whats_new(collection, at=at)
+    if not first and not news.dialogues:
+        return None
+    news.write(collection.folder)
+    if first and not news.dialogues:
+        say(f"{len(collection):,} conversations in {news.topics} topics: what is new is told from now on")
+        mark_sent(collection.folder, news.id)
+        return None
+    return news
