@@ -135,7 +135,10 @@ def test_wrong_settings_say_what_is_valid(raw, message):
         ({"collection": {"folder": "topics"}}, r"collection: expected a list of blocks, found \{'folder': 'topics'\}"),
         ({"collection": ["topics"]}, r"collection\[0\]: expected keys and values, found 'topics'"),
         ({"collection": [{}, {"corpora": "calls"}]}, r"unknown key 'collection\[1\]\.corpora'\. Did you mean 'corpus'"),
-        ({"collection": [{"model": "small"}]}, r"collection\[0\]\.model: found 'small'\..* Valid: champion, student, ge"),
+        (
+            {"collection": [{"model": "small"}]},
+            r"collection\[0\]\.model: found 'small'\..* Valid: champion, student, ge",
+        ),
         ({"collection": [{}, {}]}, r"collection\[1\]\.folder: found 'topics'; expected a folder of its own"),
         ({"drift": {"max_dialogues": 6000}}, r"drift\.max_dialogues: expected between 20 and 5000, found 6000"),
         ({"drift": {"min_dialogues": 4}}, r"drift\.min_dialogues: expected between 5 and 5000, found 4"),
@@ -170,7 +173,7 @@ def test_wrong_settings_of_the_operation_say_what_is_valid(raw, message):
 def test_the_projects_operation_file_names_every_setting_and_may_be_missing(tmp_path):
     written = yaml.safe_load(OPERATION.read_text())
     named = {f"{key}.{name}" for key, block in written.items() for name in block}
-    assert named == set(flat(load_operation(OPERATION)))
+    assert named | {"collection"} == set(flat(load_operation(OPERATION)))
     assert load_operation(tmp_path / "operation.yaml") == Operation() == load_operation(OPERATION)
 
 

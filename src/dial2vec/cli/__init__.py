@@ -26,12 +26,13 @@ from dial2vec.cli.registry import forget, history, promote, prune, rollback, ver
 from dial2vec.cli.search import adapt, duplicates, index, search
 from dial2vec.cli.segments import segments
 from dial2vec.cli.serving import serve
+from dial2vec.cli.watch import watch
 from dial2vec.processes import collect_rarely
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, receive, add, fetch, stats),
     "Train": (new, run, results, page),
-    "Look into them": (look, index, search, duplicates, adapt, explore, explain),
+    "Look into them": (look, watch, index, search, duplicates, adapt, explore, explain),
     "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report, export),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, prune, forget, drift, schedule),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -29,7 +30,8 @@ from dial2vec.collection.clustering.clustering import cluster, clustering_steps
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.known import TOPICS
-from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
+from dial2vec.collection.clustering.notes import notes_file
+from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, readable
 from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.data.languages import start_advice
@@ -102,7 +104,10 @@ def look_into(
         )
     record = folder / OWN / "record.json"
     known: dict[str, Any] = {} if address else {"state": _state(source, reading)}
-    state = known | {"source": without_secrets(address or str(source))}
+    state = known | {
+        "source": without_secrets(address or str(source)),
+        "reading": json.loads(json.dumps(asdict(reading))),
+    }
     with folder_lock(folder / OWN, "looks into"):
         take_over(folder)
         with suppress(ArtifactError):
@@ -128,6 +133,23 @@ def look_into(
             say(f"{added.quarantine} records cannot be used; the reasons are in {added.quarantine_file}")
         write_json(record, state | {"done": True})
         return CollectionFolder(folder)
+
+
+def last_look(folder: Path) -> tuple[Path, LookReading]:
+    """Return the export that a folder was made from by `look_into`, and how it was read.
+
+    :raises ArtifactError: if `look_into` did not make the folder, or has not ended.
+    """
+    path = folder / OWN / "record.json"
+    with readable(path, f"; expected the record of a whole look. Run `dial2vec look` with --output {folder}."):
+        record = read_json(path)
+        reading = _tuples(record["reading"])
+        options, masks = Options(**_tuples(reading["options"])), reading["masks"] and Masks(**_tuples(reading["masks"]))
+        return Path(record["source"]), LookReading(**reading | {"options": options, "masks": masks})
+
+
+def _tuples(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
 
 
 def clusters_of(collection: CollectionFolder) -> Clusters | None:

@@ -1,0 +1,100 @@
+"""An update of a collection is killed at each of its writes: the next one goes on, tells once, and moves no id."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from conversations.dialogue import Dialogue, write_dialogues
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.news import unsent
+from dial2vec.collection.news.updating import update
+from tests.collection.planted import NEW_SINCE, planted
+
+# Ends the process, as kill -9 does, before the given rename: every write that matters ends with one.
+KILLED = """
+import os, sys
+left = int(sys.argv[1])
+def before(event, arguments):
+    global left
+    if event == "os.rename":
+        left -= 1
+        if not left:
+            os._exit(9)
+sys.addaudithook(before)
+from dial2vec.cli import main
+main(sys.argv[2:], standalone_mode=False)
+print("renames", int(sys.argv[1]) - left)
+"""
+NEVER = 10_000
+
+
+def watched(folder: Path, kill: int, notify: str = "cat >> told; echo >> told") -> subprocess.CompletedProcess[str]:
+    """Bring a collection up to date by its export, and kill that before one of its renames."""
+    command = ("watch", "calls", "--source", "export", "--once", "--notify", notify)
+    return subprocess.run(
+        [sys.executable, "-c", KILLED, str(kill), *command], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def assigned(folder: Path) -> dict[str, int]:
+    table = pq.read_table(folder / "calls" / "clusters" / "assignment.parquet")
+    return dict(zip(table["dialogue_id"].to_pylist(), table["cluster"].to_pylist(), strict=True))
+
+
+def told(folder: Path) -> list[dict]:
+    """Return the messages that were received, each once."""
+    lines = (folder / "told").read_text().splitlines() if (folder / "told").exists() else []
+    return list({record["id"]: record for line in lines for record in json.loads(line)["news"]}.values())
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[list[Dialogue], list[Dialogue]]:
+    """Dialogues before and after a new topic."""
+    dialogues = sorted(planted(), key=lambda dialogue: str(dialogue.date))
+    old = [dialogue for dialogue in dialogues if str(dialogue.date) < NEW_SINCE]
+    return old[-400:], [dialogue for dialogue in dialogues if dialogue not in old][:60]
+
+
+@pytest.fixture(scope="module")
+def before(parts: tuple[list[Dialogue], list[Dialogue]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collection that was looked at, and an export with new dialogues beside it."""
+    folder = tmp_path_factory.mktemp("before")
+    write_dialogues(folder / "export" / "a.jsonl", parts[0])
+    assert update(folder / "calls", folder / "export", encoder="general") is None
+    write_dialogues(folder / "export" / "b.jsonl", parts[1])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def renames(before: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Number of renames of an update that nothing kills, which tells of the new topic."""
+    folder = shutil.copytree(before, tmp_path_factory.mktemp("whole") / "whole")
+    done = watched(folder, NEVER)
+    assert done.returncode == 0, done.stderr
+    [message] = told(folder)
+    assert "New: Order of keyboards" in message["text"]
+    return int(done.stdout.split()[-1])
+
+
+def test_an_update_that_is_killed_anywhere_goes_on_and_tells_once(before, renames, tmp_path):
+    ids = assigned(before)
+    assert renames > 10
+    for kill in range(1, renames + 1):
+        folder = shutil.copytree(before, tmp_path / str(kill))
+        assert watched(folder, kill).returncode == 9
+        assert watched(folder, NEVER).returncode == 0
+        [message] = told(folder)
+        assert "New: Order of keyboards" in message["text"], kill
+        after = assigned(folder)
+        assert len(after) == len(CollectionFolder(folder / "calls")) == 460
+        assert {name: after[name] for name in ids} == ids, kill
+        assert unsent(folder / "calls") == []
+        shutil.rmtree(folder)
