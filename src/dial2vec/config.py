@@ -368,13 +368,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledCollection:
-    """A collection that each retraining brings up to date (list `collection`; docs/schedule.md).
-
-    :param folder: folder of the collection, which is made if it is missing.
-    :param corpus: corpus whose imported dialogues are added; None means the first one of params.yaml.
-    :param model: encoder of a new collection; one that exists keeps its own.
-    :param regroup: "never" keeps its topics until somebody clusters it from scratch.
-    """
+    """A collection that each retraining brings up to date (list `collection`; docs/schedule.md)."""
 
     folder: str = "topics"
     corpus: str | None = None

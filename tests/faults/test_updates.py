@@ -1,22 +1,29 @@
-"""An update of a collection is killed at each of its writes: the next one goes on, tells once, and moves no id."""
+"""Updates of collections: killed at each write, with a server that hangs, and with a damaged one among ten."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import yaml
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+
+from tests.collection.planted import NEW_SINCE, planted
 
 from conversations.dialogue import Dialogue, write_dialogues
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.news import unsent
 from dial2vec.collection.news.updating import update
-from tests.collection.planted import NEW_SINCE, planted
+from project import CORPUS, call, dialogues, drop, make_project
 
 # Ends the process, as kill -9 does, before the given rename: every write that matters ends with one.
 KILLED = """
@@ -98,3 +105,48 @@ def test_an_update_that_is_killed_anywhere_goes_on_and_tells_once(before, rename
         assert {name: after[name] for name in ids} == ids, kill
         assert unsent(folder / "calls") == []
         shutil.rmtree(folder)
+
+
+def retrained(project: Path, notify: str, *, failed: str) -> float:
+    """Retrain with this setting of `schedule.notify`, and return the seconds that it took."""
+    path = project / "operation.yaml"
+    settings = yaml.safe_load(path.read_text())
+    settings["collection"] = [{"folder": f"topics{number}"} for number in range(10)]
+    settings["schedule"]["notify"] = notify
+    path.write_text(yaml.safe_dump(settings))
+    began = time.monotonic()
+    done = call(project, "python", "flows/retrain.py")
+    assert failed in done.stderr + done.stdout
+    assert (done.returncode != 0) == bool(failed), done.stderr
+    return time.monotonic() - began
+
+
+def messages(project: Path) -> dict[str, list[str]]:
+    """Return the news of each collection in the last verdict, by their ids."""
+    verdict = json.loads((project / "told").read_text().splitlines()[-1])
+    return {each["folder"]: [record["id"] for record in each["news"]] for each in verdict["collections"]}
+
+
+def test_nine_of_ten_collections_stay_fresh_and_a_server_that_hangs_delays_nobody(tmp_path):
+    project, tell = make_project(tmp_path), "cat >> told; echo >> told"
+    first = retrained(project, tell, failed="")
+    assert not any(messages(project).values())
+    (project / "topics3" / "vectors.f32").write_bytes(b"")
+    drop(project, "monday.jsonl", dialogues(60, first=5000))
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        address = f"http://127.0.0.1:{hanging.getsockname()[1]}/hook"
+        assert retrained(project, address, failed="topics3: ") < 3 * first + 60
+    sizes = {number: len(CollectionFolder(project / f"topics{number}")) for number in range(10)}
+    assert sizes == {number: 240 if number == 3 else 300 for number in range(10)}
+    assert len(unsent(project / "topics0")) == 1
+    drop(project, "tuesday.jsonl", dialogues(30, first=6000))
+    retrained(project, tell, failed="topics3: ")
+    # The message that could not be sent, and that of today.
+    assert {folder: len(ids) for folder, ids in messages(project).items()} == {
+        f"topics{number}": 0 if number == 3 else 2 for number in range(10)
+    }
+    retrained(project, tell, failed="topics3: ")
+    assert not any(messages(project).values())
+    verdicts = [json.loads(line) for line in (project / "told").read_text().splitlines()]
+    assert CORPUS in str(verdicts[0]["corpora"])
+    assert sum("another champion" in note for each in verdicts[1]["collections"] for note in each["notes"]) == 9

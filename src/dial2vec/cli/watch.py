@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -39,15 +40,16 @@ def watch(folder: Path, source: Path | None, every: float, once: bool, notify: s
     """
     from dial2vec.collection.look import last_look
 
-    watched = source or last_look(folder)[0]
-    try:
-        before: object = None
+    export, before = source or last_look(folder)[0], dict[str, list[float]]()
+    with suppress(KeyboardInterrupt):
         while True:
-            state = _state(watched)
-            if once or state is None or (state != before and time.time() - state[0] > QUIET):
+            files = _files(export)
+            # What is being written is read later.
+            quiet = time.time() - max((changed for _, changed in files.values()), default=0) > QUIET
+            if once or not files or (files != before and quiet):
                 try:
                     _update(folder, source)
-                    before = state
+                    before = files
                 except Dial2vecError as error:
                     if once:
                         raise
@@ -56,23 +58,14 @@ def watch(folder: Path, source: Path | None, every: float, once: bool, notify: s
                 click.echo(f"{folder}: no new conversations")
             if once:
                 return
-            late = state is not None and state != before
-            time.sleep(min(every, QUIET) if late else every)
-    except KeyboardInterrupt:
-        click.echo("Stopped: no new conversation is added until you run `dial2vec watch` again.")
+            time.sleep(every if files == before else min(every, QUIET))
+    click.echo("Stopped: no new conversation is added until you run `dial2vec watch` again.")
 
 
-def _state(source: Path) -> tuple[float, list[tuple[str, int, int]]] | None:
-    """Return the last change of an export, in seconds since 1970, and its files; None for an address."""
-    from conversations.formats.addresses import as_address
-
-    if as_address(source):
-        return None
-    paths = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
-    stats = [(path, path.stat()) for path in paths if path.exists()]
-    return max((stat.st_mtime for _, stat in stats), default=0.0), [
-        (str(path), stat.st_size, stat.st_mtime_ns) for path, stat in stats
-    ]
+def _files(source: Path) -> dict[str, list[float]]:
+    """Return size and last change, in seconds since 1970, of the files of an export; none for an address."""
+    paths = [path for path in source.rglob("*") if path.is_file()] if source.is_dir() else [source]
+    return {str(path): [path.stat().st_size, path.stat().st_mtime] for path in paths if path.exists()}
 
 
 def _update(folder: Path, source: Path | None) -> None:

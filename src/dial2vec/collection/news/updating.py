@@ -9,7 +9,7 @@ from pathlib import Path
 from conversations.files import read_json, write_json
 from dial2vec.collection.adding import add
 from dial2vec.collection.clustering.clustering import MANY_FAR, cluster
-from dial2vec.collection.clustering.clusters import Stored, folder_of, read_stored
+from dial2vec.collection.clustering.clusters import Stored, read_stored
 from dial2vec.collection.clustering.partition import assign
 from dial2vec.collection.collection_folder import FACETS, MANIFEST, CollectionFolder
 from dial2vec.collection.embedding.shards import files_of
@@ -24,13 +24,12 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
 from dial2vec.files import locked
 
-# The sheet, and the files of dialogues that were read, in the folder of the collection.
+# The sheet, and the record of the files that were read.
 SHEET, READ = "report.html", ".read.json"
 # New dialogues since the last clustering from scratch, as a part of those before, from which it is done again: in any
 # case, and if many of them are far from every cluster.
 GROWN, GROWN_FAR = 1.0, 0.1
-# Dialogues up to which segments are found again after each addition; else after growth by a tenth, for they are all cut
-# again.
+# Dialogues up to which segments are made again each time; beyond, after growth by a tenth, for all are cut again.
 FEW, GROWN_SEGMENTS = 20_000, 1.1
 
 
@@ -45,15 +44,13 @@ def update(
 ) -> News | None:
     """Bring a collection up to date, and return what is new; None if no dialogue is new since the last look.
 
-    New dialogues are added and join the clusters, which keep their ids. Segments and facets that exist, and the sheet
-    `report.html`, are made again. Everything is clustered from scratch, with people's decisions kept, if the collection
-    has doubled since the last time, or has grown by a tenth and a tenth of the new dialogues are far from every
-    cluster; never if people chose the number of clusters. A killed run goes on at the next call, which tells what the
-    killed one did not.
+    New dialogues join the clusters, which keep their ids. Segments and facets that exist, and the sheet `report.html`,
+    are made again. Everything is clustered from scratch, with people's decisions kept, if the collection has doubled
+    since the last time, or has grown by a tenth and a tenth of the new dialogues are far from every cluster; never if
+    people chose the number of clusters. A killed run goes on at the next call, which tells what the killed one did not.
 
-    :param folder: folder of the collection; it is made if it is missing.
-    :param transcripts: file or folder of JSON Lines; a file that is the same as last time is not read. None if the
-        dialogues are in the collection already.
+    :param folder: folder of the collection, which is made if it is missing.
+    :param transcripts: file or folder of JSON Lines; unchanged files are not read again. None adds nothing.
     :param encoder: name or folder of the encoder of a new collection.
     :param regroup: False to never cluster from scratch.
     :param at: time of the look; None means now.
@@ -71,37 +68,43 @@ def update(
         _group(collection, regroup, at, say)
         _refresh(collection, say)
         # Opened again: facets are metadata now.
-        news = _told(CollectionFolder(folder), at, say)
-        sheet, clusters = folder / SHEET, folder_of(collection) / "clusters.json"
-        if not sheet.exists() or sheet.stat().st_mtime < clusters.stat().st_mtime:
-            write_summary(sheet, CollectionFolder(folder))
-    return news
+        collection = CollectionFolder(folder)
+        first, news = not read_ledger(folder).at, whats_new(collection, at=at)
+        if not news.dialogues and not first:
+            return None
+        # Before the ledger: after a kill in between, both are made again.
+        write_summary(folder / SHEET, collection)
+        news.write(folder)
+        if news.dialogues:
+            return news
+        mark_sent(folder, news.id)
+        say(f"{len(collection):,} conversations in {news.topics} topics: what is new is told from now on")
+        return None
 
 
 def _add(folder: Path, transcripts: Path, encoder: str | Path | None, say: Callable[[str], object]) -> None:
     """Add the dialogues of new and changed files; of several files, each is noted once it is done."""
     exists = (folder / MANIFEST).exists() and len(CollectionFolder(folder)) > 0
     known = read_json(folder / READ) if exists and (folder / READ).exists() else {}
-    states = {path.resolve(): path.stat() for path in files_of(transcripts)}
-    files = {str(path): [state.st_size, state.st_mtime_ns] for path, state in states.items()}
+    files = {str(path.resolve()): [path.stat().st_size, path.stat().st_mtime_ns] for path in files_of(transcripts)}
     changed = {path: state for path, state in files.items() if known.get(path) != state}
     if not changed:
         return
     if not exists and encoder is None:
-        raise ArtifactError(f"{folder} is no collection, and no encoder was named for a new one. Name one.")
+        raise ArtifactError(f"{folder} is no collection; expected one, or the name of an encoder for a new one.")
     reader = load_encoder(folder / "model" if exists or encoder is None else encoder)
-    sources = {Path(path): {path: state} for path, state in changed.items()} if known else {transcripts: files}
-    for source, read in sources.items():
+    sources = [(Path(path), {path: state}) for path, state in changed.items()] if known else [(transcripts, files)]
+    for source, states in sources:
         try:
             added = add(folder, source, encoder=reader, progress=False)
             if added.quarantine:
                 say(f"{added.quarantine} records of {source.name} cannot be used; {added.quarantine_file} says why")
         except CorpusError as error:
-            # One bad file among others.
             if not known:
                 raise
+            # One bad file among others.
             say(str(error))
-        known |= read
+        known |= states
         write_json(folder / READ, known)
 
 
@@ -147,16 +150,3 @@ def _refresh(collection: CollectionFolder, say: Callable[[str], object]) -> None
                 facet(collection, record["name"], values)
     except Dial2vecError as error:
         say(str(error))
-
-
-def _told(collection: CollectionFolder, at: datetime, say: Callable[[str], object]) -> News | None:
-    """Return what is new, and record it; the first look only begins the records."""
-    first, news = not read_ledger(collection.folder).at, whats_new(collection, at=at)
-    if not first and not news.dialogues:
-        return None
-    news.write(collection.folder)
-    if first and not news.dialogues:
-        say(f"{len(collection):,} conversations in {news.topics} topics: what is new is told from now on")
-        mark_sent(collection.folder, news.id)
-        return None
-    return news

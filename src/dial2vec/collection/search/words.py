@@ -1,4 +1,4 @@
-"""Words of a collection: BM25 over turns and over dialogues, in parts; new dialogues change only the last part."""
+"""Words of a collection: BM25 over turns and over dialogues, in parts; new dialogues change at most the last one."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 # Lucene's variant with its usual constants, the defaults of bm25s: no score is below 0.
 METHOD, K1, B = "lucene", 1.5, 0.75
 AT_THE_ENDS = re.compile(r"^\W+|\W+$")
-# Dialogues of a part; the last part has up to twice as many, so that its words are frequent enough to be weighed.
-PART = 50_000
+# Dialogues of a part. The last one has up to twice as many, and is made again with new dialogues; with at least half as
+# many it stays, once so many follow that their words can be weighed.
+PART, LEAST = 50_000, 1_000
 # Memory in which the words of a part fit: 0.6 GB for 50,000 dialogues of 19 turns, up to twice that for the last part.
 PART_BYTES = 2_000_000_000
 UNITS = ("turns", "dialogues")
@@ -141,7 +142,7 @@ def update_words(
     done: Callable[[int], object] = lambda _: None,
     workers: RayWorkers | None = None,
 ) -> None:
-    """Bring the words of the turns up to date; a killed run resumes. Only the last part is made again.
+    """Bring the words of the turns up to date; a killed run resumes. At most the last part is made again.
 
     :param done: called with the number of dialogues whose words are there already, and of each part.
     :param workers: workers of a Ray cluster, who see the collection at the same path; None uses processes of this
@@ -150,7 +151,9 @@ def update_words(
     folder, parts, n = collection.folder / "turns" / "words", _parts(collection), len(collection)
     if not n or (parts and parts[-1][1] == n):
         return
-    kept = [part for part in parts[:-1] if part[1] <= n]
+    kept = [part for part in parts if part[1] <= n]
+    if kept and (kept[-1][1] - kept[-1][0] < PART // 2 or n - kept[-1][1] < LEAST):
+        kept.pop()
     begun = kept[-1][1] if kept else 0
     ends = [*range(begun + PART, n - PART + 1, PART), n]
     starts = collection.rows["byte"]

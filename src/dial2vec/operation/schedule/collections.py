@@ -1,4 +1,4 @@
-"""Bringing the collections of operation.yaml up to date after a retraining, and the news of them that wait."""
+"""Bringing the collections of operation.yaml up to date after a retraining, and the messages that wait there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from conversations.files import write_json
-from dial2vec.collection.collection_folder import MANIFEST, Manifest
-from dial2vec.collection.news import mark_sent, unsent
-from dial2vec.collection.news.updating import update
 from dial2vec.config import ScheduledCollection
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import GENERAL
@@ -37,64 +34,58 @@ class CollectionResult:
     failed: str = ""
 
     def __str__(self) -> str:
-        texts = [str(record["text"]) for record in self.news]
-        if self.failed:
-            texts.append(f"{self.folder}: failed: {self.failed}")
-        elif not texts:
-            texts.append(f"{self.folder}: no new conversations")
-        return "\n".join(texts + [f"Note: {note}" for note in self.notes])
+        state = f"{self.folder}: failed: {self.failed}" if self.failed else f"{self.folder}: no new conversations"
+        texts = [record["text"] for record in self.news]
+        return "\n".join(texts + [state] * (not texts or bool(self.failed)) + [f"Note: {note}" for note in self.notes])
 
 
 def update_one(root: Path, entry: ScheduledCollection, corpus: str, result: CollectionResult) -> None:
-    """Bring a collection up to date by the imported dialogues of a corpus, and note what is new in the result.
-
-    News that wait from earlier runs are in the result even if this update fails.
+    """Bring a collection up to date by the dialogues of a corpus; messages that wait are noted even if that fails.
 
     :raises Dial2vecError: if the update fails.
     """
+    # Loaded here: takes seconds, and most schedules have no collection.
+    from dial2vec.collection.collection_folder import MANIFEST
+    from dial2vec.collection.news import unsent
+    from dial2vec.collection.news.updating import update
 
-    def note(line: str) -> None:
-        # A long quotation may be the text of a dialogue.
-        result.notes.append(without_quotes(line))
-
-    folder, address = root / entry.folder, address_of(entry, corpus)
+    folder, student = root / entry.folder, SMALL * (entry.model == "student")
+    address = GENERAL if entry.model == "general" else f"models:/dial2vec-{corpus}{student}@champion"
+    notes: list[str] = []
     try:
-        model = None if (folder / MANIFEST).exists() else address
-        update(folder, root / "data" / corpus, encoder=model, regroup=entry.regroup == "auto", say=note)
-        if changed := _changed_champion(root, entry, corpus):
-            note(changed)
+        encoder = None if (folder / MANIFEST).exists() else address
+        update(folder, root / "data" / corpus, encoder=encoder, regroup=entry.regroup == "auto", say=notes.append)
+        if entry.model != "general":
+            notes += _changed_champion(root, entry.folder, corpus, address)
     finally:
+        # A long quotation may be the text of a dialogue.
+        result.notes += map(without_quotes, notes)
         with suppress(Dial2vecError):
             result.news = unsent(folder)
 
 
-def address_of(entry: ScheduledCollection, corpus: str) -> str:
-    """Return the address of the encoder of a new collection."""
-    if entry.model == "general":
-        return GENERAL
-    return f"models:/dial2vec-{corpus}{SMALL if entry.model == 'student' else ''}@champion"
-
-
 def mark_all_sent(root: Path, results: list[CollectionResult]) -> None:
-    """Note that the news of all collections were sent."""
+    """Note that the messages of all collections were sent."""
+    from dial2vec.collection.news import mark_sent
+
     for result in results:
         for record in result.news:
             mark_sent(root / result.folder, record["id"])
 
 
-def _changed_champion(root: Path, entry: ScheduledCollection, corpus: str) -> str:
-    """Return a sentence, once for each champion, if it is not the encoder of the collection; "" otherwise."""
-    if entry.model == "general":
-        return ""
-    address, memory = address_of(entry, corpus), root / "artifacts" / "collections.json"
-    champion, known = local_model(address, root=root), read_receipt(memory)
-    if known.get(entry.folder) == str(champion):
-        return ""
-    write_json(memory, known | {entry.folder: str(champion)})
-    if load_encoder(champion).fingerprint() == Manifest.read(root / entry.folder).fingerprint:
-        return ""
-    return (
-        f"{entry.folder} keeps the encoder that it was made with, though {corpus} has another champion: vectors of two "
-        f"encoders cannot be compared. A new collection by the champion: dial2vec index data/{corpus} --model {address} "
-        f"--output {entry.folder}-new"
-    )
+def _changed_champion(root: Path, folder: str, corpus: str, address: str) -> list[str]:
+    """Return a sentence, once for each champion that is not the encoder of the collection."""
+    from dial2vec.collection.collection_folder import Manifest
+
+    champion, memory = local_model(address, root=root), root / "artifacts" / "collections.json"
+    known = read_receipt(memory)
+    if known.get(folder) == str(champion):
+        return []
+    write_json(memory, known | {folder: str(champion)})
+    if load_encoder(champion).fingerprint() == Manifest.read(root / folder).fingerprint:
+        return []
+    return [
+        f"{folder} keeps the encoder that it was made with, though {corpus} has another champion: vectors of two "
+        f"encoders cannot be compared. A new collection by the champion: dial2vec index data/{corpus} --model "
+        f"{address} --output {folder}-new"
+    ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from conversations.files import read_json, write_json
+from conversations.files import write_json
 from dial2vec.collection.embedding.embed import embed_file, here
 from dial2vec.collection.embedding.shards import files_of, look_at
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.errors import ArtifactError
+from dial2vec.operation.schedule.inbox_files import read_receipt
 from dial2vec.registry.tracking import local_model
 
 
@@ -25,16 +25,8 @@ def embed_folder(root: Path, folder: Path, corpus: str, *, batch_size: int) -> s
     ]
     key = hashlib.sha256(repr((str(model), states)).encode()).hexdigest()
     output, memory = folder.with_name(f"{folder.name}.vectors"), root / "artifacts" / "embedded.json"
-    if output.exists() and _known(memory).get(str(folder)) == key:
+    if output.exists() and read_receipt(memory).get(str(folder)) == key:
         return f"{output} is up to date"
     done = embed_file(folder, output, encoder=load_encoder(model), batch_size=batch_size, workers=here)
-    write_json(memory, _known(memory) | {str(folder): key})
+    write_json(memory, read_receipt(memory) | {str(folder): key})
     return f"{output}: {done.dialogues} vectors of length {done.dimension}"
-
-
-def _known(memory: Path) -> dict[str, str]:
-    try:
-        known: dict[str, str] = read_json(memory)
-    except ArtifactError:
-        return {}
-    return known

@@ -29,11 +29,11 @@ from prefect.client.orchestration import get_client
 from dial2vec.addresses import shown
 from dial2vec.config import Operation, Prune, Schedule, ScheduledCollection
 from dial2vec.errors import BusyError, Dial2vecError
+from dial2vec.operation.notify import notify, send_heartbeat
 from dial2vec.operation.schedule.collections import CollectionResult, mark_all_sent, update_one
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
 from dial2vec.operation.schedule.inbox_traces import bring_traces
-from dial2vec.operation.notify import notify, send_heartbeat
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.rehearsal import without_quotes
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, remember, result_rows

@@ -18,9 +18,9 @@ from filelock import lock_descriptor
 from conversations.files import write_json
 from dial2vec import telemetry
 from dial2vec.config import Schedule
+from dial2vec.operation.notify import notify
 from dial2vec.operation.pages import PREFECT_SERVER, scheduled_server, use_prefect
 from dial2vec.operation.schedule.inbox_files import read_receipt
-from dial2vec.operation.notify import notify
 
 # Prefect's worker gives the id of the run in this variable.
 STARTED_BY_WORKER = "PREFECT__FLOW_RUN_ID"
