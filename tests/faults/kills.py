@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
 from kinds import KINDS, Kind
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+from tests.tiny_models import bert
 
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.collection.clustering.clusters import read_clusters
@@ -21,7 +22,6 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.registry.champions import history
 from dial2vec.registry.tracking import local_model, registered_versions
-from tiny_models import bert
 
 ROOT = Path(__file__).parents[2]
 CORPUS = "calls"

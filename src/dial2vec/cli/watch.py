@@ -38,8 +38,10 @@ def watch(folder: Path, source: Path | None, every: float, once: bool, notify: s
     added and join the topics, and a message says which topics are new, grew or shrank, or that nothing is new.
     The report is in FOLDER/report.html. Ctrl-C ends it.
     """
-    from dial2vec.collection.look import last_look
+    from dial2vec.collection.look import OWN, last_look
 
+    if source is None and not (folder / OWN).is_dir():
+        raise Dial2vecError(f"{folder} was not made by `dial2vec look`; expected its export. Name it: --source EXPORT.")
     export, before = source or last_look(folder)[0], dict[str, list[float]]()
     with suppress(KeyboardInterrupt):
         while True:

@@ -9,7 +9,7 @@ from pathlib import Path
 from conversations.files import read_json, write_json
 from dial2vec.collection.adding import add
 from dial2vec.collection.clustering.clustering import MANY_FAR, cluster
-from dial2vec.collection.clustering.clusters import Stored, read_stored
+from dial2vec.collection.clustering.clusters import read_stored
 from dial2vec.collection.clustering.partition import assign
 from dial2vec.collection.collection_folder import FACETS, MANIFEST, CollectionFolder
 from dial2vec.collection.embedding.shards import files_of
@@ -86,15 +86,16 @@ def _add(folder: Path, transcripts: Path, encoder: str | Path | None, say: Calla
     """Add the dialogues of new and changed files; of several files, each is noted once it is done."""
     exists = (folder / MANIFEST).exists() and len(CollectionFolder(folder)) > 0
     known = read_json(folder / READ) if exists and (folder / READ).exists() else {}
-    files = {str(path.resolve()): [path.stat().st_size, path.stat().st_mtime_ns] for path in files_of(transcripts)}
+    states = {str(path.relative_to(transcripts)): path.stat() for path in files_of(transcripts)}
+    files = {path: [state.st_size, state.st_mtime_ns] for path, state in states.items()}
     changed = {path: state for path, state in files.items() if known.get(path) != state}
     if not changed:
         return
     if not exists and encoder is None:
         raise ArtifactError(f"{folder} is no collection; expected one, or the name of an encoder for a new one.")
     reader = load_encoder(folder / "model" if exists or encoder is None else encoder)
-    sources = [(Path(path), {path: state}) for path, state in changed.items()] if known else [(transcripts, files)]
-    for source, states in sources:
+    each = [(transcripts / path, {path: state}) for path, state in changed.items()]
+    for source, read in each if known else [(transcripts, files)]:
         try:
             added = add(folder, source, encoder=reader, progress=False)
             if added.quarantine:
@@ -104,25 +105,27 @@ def _add(folder: Path, transcripts: Path, encoder: str | Path | None, say: Calla
                 raise
             # One bad file among others.
             say(str(error))
-        known |= states
+        known |= read
         write_json(folder / READ, known)
 
 
 def _group(collection: CollectionFolder, regroup: bool, at: datetime, say: Callable[[str], object]) -> None:
     """Cluster a collection if its clusters are missing or old."""
     stored = read_stored(collection)
-    if stored is None:
-        cluster(collection)
-    elif stored.clusters.seen < len(collection):
-        reason = reason_to_regroup(collection, stored) if regroup else ""
-        if reason:
-            say(f"Topics were found again from scratch: {reason}")
-        level = level_of(collection.folder, at)
-        cluster(collection, seed=stored.clusters.seed, from_scratch=bool(reason), level=level)
+    if stored is not None and stored.clusters.seen == len(collection):
+        return
+    cluster(collection, level=level_of(collection.folder, at))
+    # Afterwards: a topic that has appeared is no reason.
+    if regroup and stored is not None and (reason := reason_to_regroup(collection)):
+        say(f"Topics were found again from scratch: {reason}")
+        cluster(collection, seed=stored.clusters.seed, from_scratch=True)
 
 
-def reason_to_regroup(collection: CollectionFolder, stored: Stored) -> str:
+def reason_to_regroup(collection: CollectionFolder) -> str:
     """Return why everything should be clustered from scratch, as `update` explains; "" if nothing asks for it."""
+    stored = read_stored(collection)
+    if stored is None:
+        return ""
     base, n = stored.base, len(collection)
     n_new = n - base.settled
     if base.by == "k" or n_new < GROWN_FAR * base.settled:
