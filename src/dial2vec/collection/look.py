@@ -30,7 +30,6 @@ from dial2vec.collection.clustering.clustering import cluster, clustering_steps
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.known import TOPICS
-from dial2vec.collection.clustering.notes import notes_file
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, readable
 from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of

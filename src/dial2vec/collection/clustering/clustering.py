@@ -41,8 +41,8 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
 
-# Share of new dialogues far from every cluster that is worth a sentence; five times `FAR_SHARE`.
-MANY_FAR = 0.1
+# Share of new dialogues far from every cluster that is worth a sentence, five times `FAR_SHARE`; and its words.
+MANY_FAR, FAR = 0.1, "new dialogues are far from every cluster"
 
 
 def cluster(
@@ -290,7 +290,7 @@ def _still_far(far: NDArray[np.bool_]) -> list[str]:
     if far.sum() < LEAST or far.mean() < MANY_FAR:
         return []
     return [
-        f"{far.sum():,} of {len(far):,} new dialogues are far from every cluster, perhaps of a new topic: clustering "
+        f"{far.sum():,} of {len(far):,} {FAR}, perhaps of a new topic: clustering "
         "everything from scratch may find it (--from-scratch)."
     ]
 

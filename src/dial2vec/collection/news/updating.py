@@ -8,9 +8,8 @@ from pathlib import Path
 
 from conversations.files import read_json, write_json
 from dial2vec.collection.adding import add
-from dial2vec.collection.clustering.clustering import MANY_FAR, cluster
-from dial2vec.collection.clustering.clusters import read_stored
-from dial2vec.collection.clustering.partition import assign
+from dial2vec.collection.clustering.clustering import FAR, cluster
+from dial2vec.collection.clustering.clusters import Clusters, read_clusters
 from dial2vec.collection.collection_folder import FACETS, MANIFEST, CollectionFolder
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.collection.facets import FacetValue, facet
@@ -21,7 +20,7 @@ from dial2vec.collection.segments import find_segments, read_segments
 from dial2vec.collection.segments.segments import segments_folder
 from dial2vec.collection.summary import write_summary
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
+from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import locked
 
 # The sheet, and the record of the files that were read.
@@ -91,8 +90,6 @@ def _add(folder: Path, transcripts: Path, encoder: str | Path | None, say: Calla
     changed = {path: state for path, state in files.items() if known.get(path) != state}
     if not changed:
         return
-    if not exists and encoder is None:
-        raise ArtifactError(f"{folder} is no collection; expected one, or the name of an encoder for a new one.")
     reader = load_encoder(folder / "model" if exists or encoder is None else encoder)
     each = [(transcripts / path, {path: state}) for path, state in changed.items()]
     for source, read in each if known else [(transcripts, files)]:
@@ -111,31 +108,25 @@ def _add(folder: Path, transcripts: Path, encoder: str | Path | None, say: Calla
 
 def _group(collection: CollectionFolder, regroup: bool, at: datetime, say: Callable[[str], object]) -> None:
     """Cluster a collection if its clusters are missing or old."""
-    stored = read_stored(collection)
-    if stored is not None and stored.clusters.seen == len(collection):
+    stored = read_clusters(collection)
+    if stored is not None and stored[0].seen == len(collection):
         return
-    cluster(collection, level=level_of(collection.folder, at))
-    # Afterwards: a topic that has appeared is no reason.
-    if regroup and stored is not None and (reason := reason_to_regroup(collection)):
-        say(f"Topics were found again from scratch: {reason}")
-        cluster(collection, seed=stored.clusters.seed, from_scratch=True)
+    clusters = cluster(collection, level=level_of(collection.folder, at))
+    reason = reason_to_regroup(clusters) if regroup and stored is not None else ""
+    if reason:
+        say(f"Topics are found again from scratch: {reason}")
+        cluster(collection, seed=clusters.seed, from_scratch=True)
 
 
-def reason_to_regroup(collection: CollectionFolder) -> str:
+def reason_to_regroup(clusters: Clusters) -> str:
     """Return why everything should be clustered from scratch, as `update` explains; "" if nothing asks for it."""
-    stored = read_stored(collection)
-    if stored is None:
+    settled, growth = clusters.settled, clusters.seen / clusters.settled - 1
+    if clusters.by == "k" or growth < GROWN_FAR:
         return ""
-    base, n = stored.base, len(collection)
-    n_new = n - base.settled
-    if base.by == "k" or n_new < GROWN_FAR * base.settled:
-        return ""
-    if n_new >= GROWN * base.settled:
-        return f"there are {n:,} conversations, and {base.settled:,} when they were found"
-    nearest = assign(collection.adapted[base.settled :], stored.base_state.centres)
-    limits = [group.far for group in base.clusters]
-    far = sum(own < limits[at] for own, at in zip(nearest.similarity.tolist(), nearest.groups.tolist(), strict=True))
-    return f"{far:,} of {n_new:,} new conversations are unlike every topic" if far >= MANY_FAR * n_new else ""
+    if growth >= GROWN:
+        return f"{clusters.seen:,} dialogues, and {settled:,} when they were found."
+    # Those of a topic that has appeared are not far.
+    return next((line.partition(",")[0] for line in clusters.news if FAR in line), "")
 
 
 def _refresh(collection: CollectionFolder, say: Callable[[str], object]) -> None:

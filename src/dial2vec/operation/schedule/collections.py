@@ -45,9 +45,10 @@ def update_one(root: Path, entry: ScheduledCollection, corpus: str, result: Coll
     :raises Dial2vecError: if the update fails.
     """
     # Loaded here: takes seconds, and most schedules have no collection.
-    from dial2vec.collection.collection_folder import MANIFEST
+    from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
     from dial2vec.collection.news import unsent
-    from dial2vec.collection.news.updating import update
+    from dial2vec.collection.news.updating import SHEET, update
+    from dial2vec.operation.schedule.topics import log_topics
 
     folder, student = root / entry.folder, SMALL * (entry.model == "student")
     address = GENERAL if entry.model == "general" else f"models:/dial2vec-{corpus}{student}@champion"
@@ -62,6 +63,12 @@ def update_one(root: Path, entry: ScheduledCollection, corpus: str, result: Coll
         result.notes += map(without_quotes, notes)
         with suppress(Dial2vecError):
             result.news = unsent(folder)
+    # Logged once: a run that was killed, or could not send, has perhaps logged it.
+    for record in result.news[-1:]:
+        try:
+            log_topics(root, CollectionFolder(folder), record, sheet=folder / SHEET)
+        except Exception as error:
+            result.notes.append(f"MLflow has no run of these topics: {without_quotes(str(error))}")
 
 
 def mark_all_sent(root: Path, results: list[CollectionResult]) -> None:
