@@ -78,17 +78,19 @@ class Kind:
 RUN = ("dial2vec", "run")
 INDEX = ("dial2vec", "index", "export.jsonl", "--model", "tiny", "--output", "collection")
 FACET = ("dial2vec", "facet", "collection", "--name", "topic", "--is", "first: w1 w2 w3", "--is", "third: w21 w22 w23")
+WATCH = ("dial2vec", "watch", "collection", "--source", "export.jsonl", "--once")
 LOOK = ("dial2vec", "look", "export.jsonl", "--model", "tiny", "--port", "0")
 
 KINDS = (
     Kind("nightly flow, new data", ("python", "flows/retrain.py"), new_dialogues, 0.18),
-    Kind("training, new data", RUN, new_by_hand, 0.12),
+    Kind("training, new data", RUN, new_by_hand, 0.08),
     Kind("training", RUN, new_rate, 0.12),
     Kind("distillation", RUN, new_student, 0.1),
     Kind("evaluation", RUN, new_selection, 0.12),
     Kind("promotion", ("dial2vec", "promote", CORPUS), new_rate, 0.1, before=RUN),
     Kind("index", INDEX, new_export, 0.06, seconds=8, check=missing_in_collection),
     Kind("groups", ("dial2vec", "cluster", "collection"), new_export, 0.05, INDEX, 10, check=missing_in_collection),
+    Kind("watch", WATCH, new_export, 0.04, INDEX, 10, check=missing_in_collection),
     Kind("segments", ("dial2vec", "segments", "collection"), new_export, 0.04, INDEX, 10, check=missing_in_collection),
     Kind("facets", FACET, new_export, 0.03, INDEX, 8, check=missing_in_collection),
     Kind("look", LOOK, new_export, 0.05, seconds=15, answers="/"),
