@@ -183,13 +183,11 @@ class Month:
         return list(news.changes)
 
     def topic_of(self, change: TopicChange) -> int:
-        """Return the topic of most dialogues of a new cluster, or the one that changed most in an old one."""
+        """Return the topic whose share in a cluster changed most in the last three nights."""
         own, topics = self.groups == change.cluster, self.pool.topics[self.rows]
-        if change.kind == "new":
-            return int(np.bincount(topics[own]).argmax())
         late = self.days > self.days.max() - 3
         shares = [np.bincount(topics[own & side], minlength=len(self.rates)) / side.sum() for side in (late, ~late)]
-        return int(np.argmax((shares[0] - shares[1]) * (1 if change.kind == "more" else -1)))
+        return int(np.argmax((shares[0] - shares[1]) * (-1 if change.kind == "less" else 1)))
 
     def z_tests(self) -> int:
         """Return how many topics a z-test of the last night and all before tells."""
