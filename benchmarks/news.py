@@ -156,10 +156,12 @@ class Month:
         """Assign the new dialogues, let topics appear, and return what is told."""
         at = START + timedelta(days=night)
         level = NEW * spent(self.ledger.days_until(at))
-        added, perhaps = appearing(
+        added, wider, perhaps = appearing(
             self.adapted, self.days, self.centres, self.known, close=self.close, level=level, seed=1
         )
         self.centres = np.stack([*self.centres, *(centre for centre, _ in added)])
+        for place, limit in wider.items():
+            self.least[place] = min(self.least[place], limit)
         self.least = np.append(self.least, [limit for _, limit in added])
         nearest = assign(self.adapted, self.centres, known=self.known, least=self.least)
         self.moved = float((nearest.groups[: len(self.groups)] != self.groups).mean())

@@ -53,10 +53,11 @@ class Appeared:
 
 def appearing(
     units: Vectors, days: NDArray[np.int64], centres: Vectors, known: Groups, *, close: float, level: float, seed: int
-) -> tuple[list[tuple[Vectors, float]], list[Appeared]]:
+) -> tuple[list[tuple[Vectors, float]], dict[int, float], list[Appeared]]:
     """Return the clusters that appear since the clustering from scratch, and the groups that may become one.
 
-    Of a cluster it is the centre [d], and the cosine to it below which no dialogue joins the cluster. Tried are the new
+    Of a cluster it is the centre [d], and the cosine to it below which no dialogue joins the cluster. A group near a
+    cluster that has appeared before widens it: between the two stand the new limits of such clusters. Tried are the new
     dialogues of the last day, the last 3 and 7 days, and all. Those of a cluster that has appeared since the clustering
     from scratch count as the past.
 
@@ -69,6 +70,7 @@ def appearing(
     """
     settled, young = len(known), np.bincount(known, minlength=len(centres)) == 0
     added, sure, perhaps = list[tuple[Vectors, float]](), list[Appeared](), list[Appeared]()
+    wider = dict[int, float]()
     for window in WINDOWS:
         nearest = assign(np.asarray(units[settled:]), np.stack([*centres, *(centre for centre, _ in added)]))
         fresh = np.zeros(len(units), dtype=bool)
@@ -81,14 +83,18 @@ def appearing(
             closeness, least = float(cosines.mean()), float(cosines.mean() - RIM * cosines.std())
             joins = units[new] @ centre > np.maximum(nearest.similarity[new - settled], least)
             # What is not close together is no topic, and another part of what has appeared is no other topic.
+            near = np.where(young, centres @ centre, -1)
             if closeness < close or any(centre @ other > close for other, _ in added):
                 continue
-            if group.p <= level / len(WINDOWS) and joins.sum() >= LEAST:
+            if near.max() > close:
+                place = int(near.argmax())
+                wider[place] = min(wider.get(place, 1.0), float((units[group.rows] @ centres[place]).min()))
+            elif group.p <= level / len(WINDOWS) and joins.sum() >= LEAST:
                 added.append((centre, least))
                 sure.append(group)
             elif not group.overlaps(perhaps):
                 perhaps.append(group)
-    return added, [group for group in perhaps if not group.overlaps(sure)]
+    return added, wider, [group for group in perhaps if not group.overlaps(sure)]
 
 
 def appeared(

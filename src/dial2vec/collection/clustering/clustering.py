@@ -243,7 +243,7 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     kept[:settled] = old.groups[:settled]
     # Dialogues of known topics are no new group.
     some = free if known.names else slice(None)
-    added, perhaps = appearing(
+    added, wider, perhaps = appearing(
         units[some], collection.days[some], old.centres, kept[:settled][free[:settled]],
         close=float(np.median(limits)), level=level, seed=clusters.seed,
     )  # fmt: skip
@@ -252,7 +252,8 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     next_id = max(before.clusters.next_id, *(id + 1 for id in (*ids, *listed)))
     ids += [*listed, *range(next_id, next_id + len(added))]
     centres = np.stack([*old.centres, *known.centres(units, listed), *(centre for centre, _ in added)])
-    least = [*least_cosines(clusters, old.groups), *[-1.0] * len(listed), *(limit for _, limit in added)]
+    limits[[*wider]] = np.minimum(limits[[*wider]], [*wider.values()])
+    least = [*least_cosines(limits, kept[:settled]), *[-1.0] * len(listed), *(limit for _, limit in added)]
     groups = known.groups(units, centres, ids, kept, np.array(least))
     # A cluster that has appeared has no limit of its own yet.
     limits = np.append(limits, np.full(len(ids) - n_old, np.median(limits)))
@@ -274,10 +275,22 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     fine = assign_fine(units, groups, fine_centres, parents)
     state = ClusterState(centres, groups, fine_centres, parents, fine, split_off, belongs)
     emerging = tuple(tuple(np.flatnonzero(free)[group.rows].tolist()) for group in perhaps)
-    return Undescribed(state, areas, ids, clusters.by, settled, next_id + len(added), news, names, known, emerging)
+    return Undescribed(
+        state,
+        areas,
+        ids,
+        clusters.by,
+        settled,
+        next_id + len(added),
+        news,
+        names,
+        known,
+        emerging,
+        {ids[place]: limits[place] for place in wider},
+    )
 
 
-def _limits(clusters: Clusters) -> Vectors:
+def _limits(clusters: Clusters) -> NDArray[np.float64]:
     """Return the cosine to its centre below which a dialogue is far from a cluster, float64 [k]."""
     return np.array([cluster.far for cluster in clusters.clusters])
 

@@ -229,15 +229,15 @@ def _adapted(collection: CollectionFolder, clusters: Clusters, state: ClusterSta
     return replace(clusters, clusters=kept, adapted=name), state
 
 
-def least_cosines(clusters: Clusters, groups: Groups) -> NDArray[np.float64]:
+def least_cosines(limits: NDArray[np.float64], settled: Groups) -> NDArray[np.float64]:
     """Return the cosine below which no dialogue joins a cluster, float64 [k]: that of a cluster that has appeared.
 
     Beside a few large topics, the centre of a small new one is the nearest for dialogues that are far from all.
 
-    :param groups: cluster of each dialogue, as its place.
+    :param limits: `Cluster.far` of each cluster, [k].
+    :param settled: cluster of the dialogues that were clustered from scratch.
     """
-    young = np.bincount(groups[: clusters.settled], minlength=len(clusters.clusters)) == 0
-    return np.where(young, [cluster.far for cluster in clusters.clusters], -1.0)
+    return np.where(np.bincount(settled, minlength=len(limits)) == 0, limits, -1.0)
 
 
 def far_limit(similarity: Vectors) -> float:

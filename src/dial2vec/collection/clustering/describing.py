@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ class Undescribed:
     :param names: names to keep, by id.
     :param known: topics that are known beforehand.
     :param emerging: rows of new dialogues that may become clusters.
+    :param wider: limits that have changed, by id, as `Cluster.far`.
     """
 
     state: ClusterState
@@ -45,6 +46,7 @@ class Undescribed:
     names: dict[int, str]
     known: Known
     emerging: tuple[tuple[int, ...], ...] = ()
+    wider: Mapping[int, float] = field(default_factory=dict)
 
 
 def describe_clusters(
@@ -78,7 +80,8 @@ def describe_clusters(
         if id in was and was[id].size and not cluster.size:
             news.append(f"Cluster {id} ({name}) has no dialogues any more.")
         # A limit stays: dialogues beyond it are in the cluster too, and must not widen it.
-        kept = replace(cluster, far=was[id].far, unclear=was[id].unclear) if id in new.names else cluster
+        far = new.wider.get(id, was[id].far if id in was else 0.0)
+        kept = replace(cluster, far=far, unclear=was[id].unclear) if id in new.names else cluster
         clusters.append(replace(kept, known=known.get(id, ""), unclear=kept.unclear and id not in known))
     return Clusters(
         collection.manifest.fingerprint, new.by, seed, facts.stability.agreement, len(collection), new.settled,
