@@ -46,9 +46,10 @@ def watch(folder: Path, source: Path | None, every: float, once: bool, notify: s
     with suppress(KeyboardInterrupt):
         while True:
             files = _files(export)
+            changed = files != before or not files
             # What is being written is read later.
-            quiet = time.time() - max((changed for _, changed in files.values()), default=0) > QUIET
-            if once or not files or (files != before and quiet):
+            late = not once and any(abs(time.time() - when) < QUIET for _, when in files.values())
+            if once or (changed and not late):
                 try:
                     _update(folder, source)
                     before = files
@@ -60,7 +61,7 @@ def watch(folder: Path, source: Path | None, every: float, once: bool, notify: s
                 click.echo(f"{folder}: no new conversations")
             if once:
                 return
-            time.sleep(every if files == before else min(every, QUIET))
+            time.sleep(min(every, QUIET) if changed and late else every)
     click.echo("Stopped: no new conversation is added until you run `dial2vec watch` again.")
 
 

@@ -20,13 +20,7 @@ from dial2vec.registry.tracking import local_model
 
 @dataclass
 class CollectionResult:
-    """Result of an update of a collection.
-
-    :param folder: Folder of the collection, as in operation.yaml.
-    :param news: Records of what is new, with those that could not be sent before.
-    :param notes: Further sentences for people.
-    :param failed: Reason of a failure; "" if there was none.
-    """
+    """Result of an update of a collection; `news` has the records of all messages that wait."""
 
     folder: str
     news: list[dict[str, Any]] = field(default_factory=list)
