@@ -15,7 +15,7 @@ from dial2vec.encoder.nearest import unit_rows
 # Numbers of new dialogues in the balls that are tried.
 SIZES = (5, 7, 10, 15, 20, 30, 50, 80)
 # Most dialogues that are compared, and new dialogues that are compared with them at a time.
-PAST, NEW, BLOCK = 10_000, 2_000, 250
+PAST, NEW, BLOCK = 10_000, 3_000, 250
 # A ball is new if its share of the past is at most this part of its share of the new dialogues.
 NEARLY_NONE = 0.1
 # Days that are tried as new, 0 for all since the last clustering from scratch; and the level of a clustering by hand:
@@ -23,7 +23,7 @@ NEARLY_NONE = 0.1
 WINDOWS, LEVEL = (1, 3, 7, 0), 3e-4
 # Fewest dialogues of a cluster that appears, the level at which a group may become one, and standard deviations of the
 # cosines to its centre within which a dialogue joins it.
-LEAST, EMERGING, RIM = 15, 0.05, 2.5
+LEAST, EMERGING, RIM = 10, 0.05, 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def appeared(
 
     :param units: vectors of length 1, float32 [n, d].
     :param past: rows of the past; of more than 10,000 a sample.
-    :param new: rows of the new dialogues; of more than 2,000 a sample.
+    :param new: rows of the new dialogues; of more than 3,000 a sample.
     :param level: largest p of a group.
     """
     rows, known = new[sampled(len(new), NEW, seed)], past[sampled(len(past), PAST, seed)]

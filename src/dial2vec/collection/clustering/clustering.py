@@ -275,19 +275,10 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     fine = assign_fine(units, groups, fine_centres, parents)
     state = ClusterState(centres, groups, fine_centres, parents, fine, split_off, belongs)
     emerging = tuple(tuple(np.flatnonzero(free)[group.rows].tolist()) for group in perhaps)
+    limited = {ids[place]: limits[place] for place in wider}
     return Undescribed(
-        state,
-        areas,
-        ids,
-        clusters.by,
-        settled,
-        next_id + len(added),
-        news,
-        names,
-        known,
-        emerging,
-        {ids[place]: limits[place] for place in wider},
-    )
+        state, areas, ids, clusters.by, settled, next_id + len(added), news, names, known, emerging, limited
+    )  # fmt: skip
 
 
 def _limits(clusters: Clusters) -> NDArray[np.float64]:
