@@ -77,15 +77,15 @@ def few():
 
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, list[News]]:
-    """The help desk a week before the end, and what was new."""
+    """The help desk two weeks before the end, and what was new."""
     desk = Desk(tmp_path_factory.mktemp("busy"))
-    return desk, desk.mondays(last=BEFORE)
+    return desk, desk.mondays(last=BEFORE - timedelta(weeks=1))
 
 
 @pytest.fixture(scope="module")
 def mondays(earlier, tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, list[News]]:
     desk = earlier[0].copy(tmp_path_factory.mktemp("later"))
-    return desk, [*earlier[1], desk.look(LAST)]
+    return desk, [*earlier[1], desk.look(BEFORE), desk.look(LAST)]
 
 
 def test_what_was_planted_is_told_and_told_once(mondays):
@@ -129,13 +129,13 @@ def test_a_record_waits_until_it_was_sent(mondays):
 
 def test_a_look_that_was_killed_before_its_end_is_not_sent_and_comes_again(earlier, tmp_path, monkeypatch):
     desk, before = earlier[0].copy(tmp_path), earlier[1]
-    news = whats_new(desk.grow(LAST), at=LAST)
+    news = whats_new(desk.grow(BEFORE), at=BEFORE)
     with monkeypatch.context() as patch:
         patch.setattr("dial2vec.collection.news.ledger.write_json", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             news.write(desk.folder)
     assert [record["id"] for record in unsent(desk.folder)] == [each.id for each in before]
-    again = whats_new(CollectionFolder(desk.folder), at=LAST + timedelta(minutes=5))
+    again = whats_new(CollectionFolder(desk.folder), at=BEFORE + timedelta(minutes=5))
     again.write(desk.folder)
     assert [change.sentence for change in again.changes] == [change.sentence for change in news.changes] != []
     assert [record["at"] for record in unsent(desk.folder)] == [*(each.at for each in before), again.at]

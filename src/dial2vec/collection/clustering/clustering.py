@@ -255,13 +255,9 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     limits[[*wider]] = np.minimum(limits[[*wider]], [*wider.values()])
     least = [*least_cosines(limits, kept[:settled]), *[-1.0] * len(listed), *(limit for _, limit in added)]
     groups = known.groups(units, centres, ids, kept, np.array(least))
+    news = _news(ids, groups, known, n_old, len(added))
     # A cluster that has appeared has no limit of its own yet.
     limits = np.append(limits, np.full(len(ids) - n_old, np.median(limits)))
-    sizes = np.bincount(groups, minlength=len(ids))[n_old + len(listed) :].tolist()
-    news = [f"Cluster {id} ({known.names[id]}) is new, from topics.yaml." for id in listed] + [
-        f"Cluster {id} has appeared, with {n:,} new dialogues."
-        for id, n in zip(ids[n_old + len(listed) :], sizes, strict=True)
-    ]
     similarity = assign(units[settled:], centres, known=groups[settled:]).similarity
     news += _still_far(free[settled:] & (similarity < limits[groups[settled:]]))
     fine_centres, parents = _without_gaps(old.fine_centres, old.fine_parents, centres)
@@ -279,6 +275,14 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     return Undescribed(
         state, areas, ids, clusters.by, settled, next_id + len(added), news, names, known, emerging, limited
     )  # fmt: skip
+
+
+def _news(ids: list[int], groups: Groups, known: Known, n_old: int, n_added: int) -> list[str]:
+    """Return a sentence on each new cluster: first those of topics.yaml, last those that have appeared."""
+    sizes, first = np.bincount(groups, minlength=len(ids)).tolist(), len(ids) - n_added
+    listed = [f"Cluster {id} ({known.names[id]}) is new, from topics.yaml." for id in ids[n_old:first]]
+    pairs = zip(ids[first:], sizes[first:], strict=True)
+    return listed + [f"Cluster {id} has appeared, with {n:,} new dialogues." for id, n in pairs]
 
 
 def _limits(clusters: Clusters) -> NDArray[np.float64]:
