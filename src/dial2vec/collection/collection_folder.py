@@ -185,12 +185,12 @@ class CollectionFolder:
 
     @property
     def days(self) -> NDArray[np.int64]:
-        """Day of each dialogue, in days since 1970, int64 [n]; without a date that of its addition."""
+        """Day of each dialogue, in days since 1970, int64 [n]; its addition's without a date, or with a later one."""
         additions = self.manifest.additions
         days = np.array([addition.added[:10] for addition in additions], dtype="datetime64[D]")
         added = np.repeat(days, [addition.dialogues for addition in additions])
         own = self.times.astype("datetime64[D]")
-        return np.where(np.isnat(own), added, own).astype(np.int64)
+        return np.where(own <= added, own, added).astype(np.int64)
 
     @cached_property
     def metadata_kinds(self) -> dict[str, Evidence]:

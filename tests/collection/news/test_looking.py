@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conversations.dialogue import Dialogue, write_dialogues
@@ -163,6 +164,15 @@ def test_metadata_that_changes_in_a_topic_is_told_once(tmp_path):
     assert (change.kind, change.name) == ("rose", "Order of pizza")
     assert change.words.startswith("email (channel) grew from 2")
     assert whats_new(CollectionFolder(desk.folder), at=LAST + timedelta(days=7)).changes == ()
+
+
+def test_a_date_in_the_future_counts_as_the_day_of_the_addition(tmp_path):
+    desk = Desk(tmp_path)
+    begin, late = desk.dialogues[0], replace(desk.dialogues[1], date="2199-01-01T10:00:00")
+    write_dialogues(tmp_path / "two.jsonl", [begin, late])
+    add(desk.folder, tmp_path / "two.jsonl", encoder=desk.encoder, progress=False, turns=False)
+    today = np.datetime64(datetime.now(UTC).date()).astype(int)
+    assert CollectionFolder(desk.folder).days.tolist() == [np.datetime64("2026-01-05").astype(int), today]
 
 
 def test_a_damaged_ledger_is_one_sentence(tmp_path):

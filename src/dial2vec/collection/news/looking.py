@@ -53,7 +53,7 @@ def whats_new(
     :param ledger: state after the last look, if it is known.
     :raises ArtifactError: if the collection has no clusters, or damaged ones, or its ledger is damaged.
     """
-    at = at or datetime.now(UTC)
+    at = (at or datetime.now(UTC)).astimezone(UTC)
     written, nearest = groupings or (read_groups(collection), nearest_groups(collection))
     return _Look(collection, written, nearest, ledger or read_ledger(collection.folder), at).news()
 
