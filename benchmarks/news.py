@@ -80,7 +80,10 @@ def read_pool(name: str, folder: Path) -> Pool:
         dialogues = [dialogue for split in ("train", "dev", "test") for dialogue in sgd(folder, split)]
     elif name == "self_dialogue":
         # Chats about films and music at once would be of two kinds.
-        dialogues = [dialogue for dialogue in self_dialogue(folder) if "movies" not in dialogue.labels[1][5:]]
+        chats = [dialogue for dialogue in self_dialogue(folder) if "movies" not in dialogue.labels[1][5:]]
+        dialogues = [
+            replace(chat, labels=("sport", "icehockey")) if chat.labels[1] == "icehockey" else chat for chat in chats
+        ]
     else:
         dialogues = [replace(dialogue, labels=dialogue.labels[-1:] * 2) for dialogue in intents(folder, name)]
     random = np.random.default_rng(1)
