@@ -159,7 +159,7 @@ class Month:
     def look(self, night: int) -> list[TopicChange]:
         """Assign the new dialogues, let topics appear, and return what is told."""
         at = START + timedelta(days=night)
-        level = NEW * spent(self.ledger.days_until(at))
+        level = NEW * spent(self.ledger.days_until(at, int(self.days.max())))
         added, wider, perhaps = appearing(
             self.adapted, self.days, self.centres, self.known, close=self.close, level=level, seed=1
         )

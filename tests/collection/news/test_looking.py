@@ -15,7 +15,7 @@ from dial2vec.collection.adding import add
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.news import News, mark_sent, unsent, whats_new
-from dial2vec.collection.news.ledger import read_ledger
+from dial2vec.collection.news.ledger import Ledger, read_ledger
 from dial2vec.collection.news.looking import level_of
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError
@@ -43,7 +43,7 @@ class Desk:
         add(self.folder, self.folder.with_name("new.jsonl"), encoder=self.encoder, progress=False, turns=False)
         self.until = until
         collection = CollectionFolder(self.folder)
-        cluster(collection, level=level_of(self.folder, until))
+        cluster(collection, level=level_of(collection, until))
         return CollectionFolder(self.folder)
 
     def look(self, until: datetime) -> News:
@@ -164,6 +164,15 @@ def test_metadata_that_changes_in_a_topic_is_told_once(tmp_path):
     assert (change.kind, change.name) == ("rose", "Order of pizza")
     assert change.words.startswith("email (channel) grew from 2")
     assert whats_new(CollectionFolder(desk.folder), at=LAST + timedelta(days=7)).changes == ()
+
+
+def test_a_look_a_minute_later_spends_what_the_days_of_its_new_dialogues_allow():
+    ledger = Ledger(FIRST.isoformat(), 10, last=20_000)
+    minute = FIRST + timedelta(minutes=1)
+    assert ledger.days_until(minute, 20_007) == 7
+    assert ledger.days_until(minute, 20_000) == pytest.approx(1 / 1440)
+    assert ledger.days_until(FIRST + timedelta(days=3), 20_001) == 3
+    assert Ledger().days_until(FIRST, 20_000) == 1
 
 
 def test_a_date_in_the_future_counts_as_the_day_of_the_addition(tmp_path):

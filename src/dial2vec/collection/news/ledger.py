@@ -32,20 +32,26 @@ class Ledger:
 
     :param at: time of the look, ISO 8601; "" before the first one.
     :param dialogues: number of dialogues of the collection then.
+    :param last: last day of its dialogues, in days since 1970.
     :param settled: number of dialogues at the last clustering from scratch before the look.
     :param topics: record of each topic, by its id.
     """
 
     at: str = ""
     dialogues: int = 0
+    last: int = 0
     settled: int = 0
     topics: dict[str, TopicRecord] = field(default_factory=dict)
 
-    def days_until(self, at: datetime) -> float:
-        """Return the days since this look; one before the first."""
+    def days_until(self, at: datetime, last: int) -> float:
+        """Return the days since this look, one before the first: of the clock, or of the dialogues if these are more.
+
+        :param last: last day of the dialogues now.
+        """
         if not self.at:
             return FIRST
-        return max(0.0, (at - datetime.fromisoformat(self.at)).total_seconds() / 86400)
+        seconds = (at - datetime.fromisoformat(self.at)).total_seconds()
+        return max(0.0, seconds / 86400, float(last - self.last))
 
     def write(self, folder: Path) -> None:
         """Write the ledger into a collection's folder, atomically."""

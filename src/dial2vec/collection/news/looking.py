@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +30,9 @@ NEARLY_NONE = 0.05
 MANY = 100
 
 
-def level_of(folder: Path, at: datetime) -> float:
-    """Return the level at which `cluster` may let a topic appear in a collection's folder now."""
-    return NEW * spent(read_ledger(folder).days_until(at))
+def level_of(collection: CollectionFolder, at: datetime) -> float:
+    """Return the level at which `cluster` may let a topic appear in a collection now."""
+    return NEW * spent(read_ledger(collection.folder).days_until(at, int(collection.days.max())))
 
 
 def whats_new(
@@ -83,7 +82,7 @@ class _Look:
         self.collection, self.ledger, self.at = collection, ledger, at
         self.written, self.grouped, self.facts = written, grouped, facts_of(collection)
         self.clusters, self.days = self.grouped.clusters.clusters, collection.days
-        self.spends = spent(ledger.days_until(at))
+        self.spends = spent(ledger.days_until(at, int(self.days.max())))
         # What was clustered from scratch is known; a clustering since the last look does not make it older.
         settled = self.grouped.clusters.settled
         self.first_new = ledger.dialogues if ledger.at else settled
@@ -95,7 +94,7 @@ class _Look:
         changes = [*self.new_topics(), *self.grown(), *self.rated()]
         clusters, n = self.grouped.clusters, len(self.collection)
         since = self.ledger.at or self.collection.manifest.additions[-1].added
-        ledger = Ledger(self.at.isoformat(timespec="seconds"), n, clusters.settled, self.topics)
+        ledger = Ledger(self.at.isoformat(timespec="seconds"), n, int(self.days.max()), clusters.settled, self.topics)
         fresh = n - self.first_new
         return News(
             self.at, since, fresh, len(clusters.shown), tuple(changes), tuple(self.emerging()), self.impact(), ledger

@@ -111,7 +111,7 @@ def _group(collection: CollectionFolder, regroup: bool, at: datetime, say: Calla
     stored = read_clusters(collection)
     if stored is not None and stored[0].seen == len(collection):
         return
-    clusters = cluster(collection, level=level_of(collection.folder, at))
+    clusters = cluster(collection, level=level_of(collection, at))
     reason = reason_to_regroup(clusters) if regroup and stored is not None else ""
     if reason:
         say(f"Topics are found again from scratch: {reason}")
