@@ -189,8 +189,10 @@ class Month:
         return list(news.changes)
 
     def topic_of(self, change: TopicChange) -> int:
-        """Return the topic whose share in a cluster changed most in the last three nights."""
+        """Return the topic of most conversations that are named with a new cluster, or that changed most in an old one."""
         own, topics = self.groups == change.cluster, self.pool.topics[self.rows]
+        if change.kind == "new":
+            return int(np.bincount(topics[[int(name) for name in change.dialogues]]).argmax())
         late = self.days > self.days.max() - 3
         shares = [np.bincount(topics[own & side], minlength=len(self.rates)) / side.sum() for side in (late, ~late)]
         return int(np.argmax((shares[0] - shares[1]) * (-1 if change.kind == "less" else 1)))
