@@ -189,7 +189,7 @@ class Month:
         return list(news.changes)
 
     def topic_of(self, change: TopicChange) -> int:
-        """Return the topic of most conversations that are named with a new cluster, or that changed most in an old one."""
+        """Return the topic of most conversations named with a new cluster, or what changed most in an old one."""
         own, topics = self.groups == change.cluster, self.pool.topics[self.rows]
         if change.kind == "new":
             return int(np.bincount(topics[[int(name) for name in change.dialogues]]).argmax())
