@@ -51,7 +51,7 @@ def members_of(
     clusters, path = stored_clusters(collection).clusters, folder_of(collection) / "assignment.parquet"
     with readable(path, f"; expected the topic of each dialogue. Run `dial2vec cluster {collection.folder}`."):
         table = pq.read_table(path)
-        keep = pc.and_(table["name"].is_valid(), table["belongs"] if "belongs" in table.column_names else True)
+        keep = pc.and_(table["name"].is_valid(), table["belongs"])
     parts = {str(part.id): part.name for part in (clusters.areas if area else clusters.shown)}
     known = {name.casefold(): name for name in parts.values()} | parts
     if unknown := [topic for topic in topics if topic.casefold() not in known]:
