@@ -74,13 +74,6 @@ class Receiver:
             raise RefusedRequestError(401, "token", reason, www_authenticate='Bearer realm="dial2vec"')
         return body
 
-    @asynccontextmanager
-    async def _looking(self, _: Starlette) -> AsyncIterator[None]:
-        """Hand conversations over while the server runs."""
-        task = asyncio.create_task(self._look())
-        yield
-        task.cancel()
-
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
@@ -91,18 +84,26 @@ class Receiver:
 
     def run(self, listening: socket.socket, say: Callable[[str], None]) -> None:
         """Answer requests until Ctrl-C or SIGTERM."""
+        address = address_of(listening)
+
+        @asynccontextmanager
+        async def looking(_: Starlette) -> AsyncIterator[None]:
+            # Conversations are handed over while the server runs; from here on it ends by a signal in order.
+            say(f"Receiving at {address}/v1/traces and {address}/webhook into {self.store.inbox}; Ctrl-C ends it.")
+            task = asyncio.create_task(self._look())
+            yield
+            task.cancel()
+
         webhooks = [Route(path, self.webhook, methods=["POST"]) for path in ("/webhook", "/webhook/{token}")]
         app = Starlette(
             routes=[Route("/v1/traces", self.traces, methods=["POST"]), *webhooks],
             exception_handlers={RefusedRequestError: _refuse, GoneError: lambda *_: Response()},
-            lifespan=self._looking,
+            lifespan=looking,
         )
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         config = uvicorn.Config(app, http=Connection, ws="none", log_level="error", server_header=False)
         config.limit_concurrency = CONNECTIONS
-        address = address_of(listening)
         with suppress(KeyboardInterrupt):
-            say(f"Receiving at {address}/v1/traces and {address}/webhook into {self.store.inbox}; Ctrl-C ends it.")
             uvicorn.Server(config).run(sockets=[listening])
         # What they say after the next start is appended.
         self.handed_over += self.store.hand_over(everything=True)
