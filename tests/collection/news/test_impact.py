@@ -41,7 +41,10 @@ def test_handovers_count_as_conversations_and_satisfaction_goes_first():
     codes = np.concatenate([np.arange(N) < 60, np.zeros(2 * N, dtype=bool)]).astype(np.int64)
     escalated = Values("escalated", ["false", "true"], np.arange(3 * N), codes)
     [row] = impact(KnownFacts({}, [escalated]), CELLS, clusters())
-    assert (row.key, row.inside, row.weight) == ("true (escalated)", 0.5, pytest.approx(60))
+    assert (row.key, row.value, row.inside, row.weight) == ("escalated", "true", 0.5, pytest.approx(60))
+    assert row.sentence.startswith(
+        "topic 0: 120 conversations, true (escalated) 50% (others 0%), 60 conversations in all"
+    )
     both = KnownFacts(numbers("csat", 4, 2, 4).numbers, [escalated])
     assert [each.key for each in impact(both, CELLS, clusters())] == ["csat"]
 
@@ -49,3 +52,13 @@ def test_handovers_count_as_conversations_and_satisfaction_goes_first():
 def test_hidden_topics_and_dialogues_without_a_topic_are_left_out():
     assert impact(numbers("CSAT", 2, 4, 4), CELLS, clusters(0)) == ()
     assert impact(numbers("CSAT", 2, 4, 4), np.where(CELLS == 0, -1, CELLS), clusters()) == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "worst"),
+    [("CSAT (1-5)", 0), ("firstRating", 0), ("unresolved", 1), ("handlingTime", 1), ("operating_cost", None)],
+)
+def test_a_key_tells_by_its_whole_words(key, worst):
+    rows = impact(numbers(key, 2, 6, 4), CELLS, clusters())
+    assert (rows[0].cluster if rows else None) == worst
+    assert all("%" not in row.sentence for row in rows)

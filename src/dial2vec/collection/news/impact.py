@@ -9,13 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from conversations.words import mean, percent, printable
-from dial2vec.collection.changes.contrasting import Compared, contrasts
+from dial2vec.collection.changes.contrasting import Contrast, contrasts
 from dial2vec.collection.changes.facts import Cells, KnownFacts
 from dial2vec.collection.clustering.clusters import Cluster
 
 # Names of keys of which little, or much, is bad, the most telling first; and values that mean yes or no.
-LOW = re.compile(r"csat|satisf|rating|stars|nps|resolved|solved|success", re.IGNORECASE)
-HIGH = re.compile(r"escalat|hand_?over|hand_?off|transfer|reopen|complain|churn|duration|handl|wait", re.IGNORECASE)
+LOW = re.compile(r"(^|_)(csat|satisf|rating|stars|nps|resolved|solved|success)")
+HIGH = re.compile(
+    r"(^|_)(unresolved|unsolved|dissatisf|escalat|hand_?over|hand_?off|transfer|reopen|complain|churn|duration|handl|wait)"
+)
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 YES, NO = ("true", "yes", "1"), ("false", "no", "0")
 # Topics that are listed, and characters of a name.
 LISTED, NAME = 5, 60
@@ -28,6 +31,7 @@ class Impact:
     :param cluster: id of the topic.
     :param name: name of the topic.
     :param key: key of the metadata by which it goes badly.
+    :param value: bad value whose share is compared; None for a mean.
     :param count: its conversations with this key.
     :param inside: mean, or share of the bad value, in the topic.
     :param outside: mean or share in all others.
@@ -39,6 +43,7 @@ class Impact:
     cluster: int
     name: str
     key: str
+    value: str | None
     count: int
     inside: float
     outside: float
@@ -49,9 +54,9 @@ class Impact:
     @property
     def sentence(self) -> str:
         """The topic in words: "Lost card: 120 conversations, CSAT 2.1 (others 3.9), 216 in all (170 to 262)"."""
-        share = self.key.endswith(")")
-        written = percent if share else mean
-        figures = f"{printable(self.key, 40)} {written(self.inside, 0)} (others {written(self.outside, 0)})"
+        share = self.value is not None
+        written, subject = percent if share else mean, f"{self.value} ({self.key})" if share else self.key
+        figures = f"{printable(subject, 40)} {written(self.inside, 0)} (others {written(self.outside, 0)})"
         weight = f"{mean(self.weight)}{' conversations' * share} in all ({mean(self.low)} to {mean(self.high)})"
         return f"{printable(self.name, NAME)}: {self.count:,} conversations, {figures}, {weight}"
 
@@ -72,9 +77,7 @@ def impact(facts: KnownFacts, cells: Cells, clusters: Sequence[Cluster]) -> tupl
             value = (item.value or "").lower()
             usable = item.key == key and (item.value is None or value in (YES if _sign(key) > 0 else NO))
             if usable and not clusters[item.pair].hidden:
-                named = key if item.value is None else f"{item.value} ({key})"
-                sign = _sign(key) if item.value is None else 1
-                rows.append(_weighed(clusters[item.pair], named, item.compared, sign))
+                rows.append(_weighed(clusters[item.pair], item))
         if rows:
             worse = sorted((row for row in rows if row.low > 0), key=lambda row: -row.weight)
             return tuple(worse[:LISTED])
@@ -83,10 +86,12 @@ def impact(facts: KnownFacts, cells: Cells, clusters: Sequence[Cluster]) -> tupl
 
 def _sign(key: str) -> int:
     """Return 1 if much is bad, -1 if little is, 0 if the name does not tell."""
-    return -1 if LOW.search(key) else 1 if HIGH.search(key) else 0
+    name = "_".join(WORD.findall(key)).lower()
+    return -1 if LOW.search(name) else 1 if HIGH.search(name) else 0
 
 
-def _weighed(cluster: Cluster, key: str, compared: Compared, sign: int) -> Impact:
+def _weighed(cluster: Cluster, item: Contrast) -> Impact:
+    compared, sign = item.compared, _sign(item.key) if item.value is None else 1
     n, ends = compared.n_after, sorted(sign * compared.n_after * end for end in (compared.low, compared.high))
-    weight = sign * n * (compared.after - compared.before)
-    return Impact(cluster.id, cluster.name, key, n, compared.after, compared.before, weight, ends[0], ends[1])
+    weight, figures = sign * n * (compared.after - compared.before), (compared.after, compared.before)
+    return Impact(cluster.id, cluster.name, item.key, item.value, n, *figures, weight, *ends)
