@@ -10,8 +10,9 @@ from pathlib import Path
 from dial2vec.errors import ModelError
 from dial2vec.files import find_root
 from dial2vec.registry.store import SERVER, opened, store_uri
+from dial2vec.registry.traces import session_of
 
-TAG, SESSION = "dial2vec.topic", "mlflow.trace.session"
+TAG = "dial2vec.topic"
 
 
 @contextmanager
@@ -53,7 +54,7 @@ def tag_traces(experiment: str, topics: Mapping[str, str] | None, *, write: bool
     with _experiment(experiment) as number:
         traces, changes = mlflow.search_traces(locations=[number], include_spans=False, return_type="list"), []
         for info in (trace.info for trace in traces):
-            topic = (topics or {}).get(info.trace_metadata.get(SESSION) or info.trace_id)
+            topic = (topics or {}).get(session_of(info))
             if topic != info.tags.get(TAG) and (topic or topics is None):
                 changes.append((info.trace_id, topic))
         for trace_id, topic in changes if write else ():

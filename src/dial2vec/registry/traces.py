@@ -18,7 +18,8 @@ from dial2vec.registry.store import SERVER, opened, pages, store_uri
 # isort: split
 # After dial2vec.registry.store, which silences mlflow before it is imported.
 from mlflow import MlflowClient
-from mlflow.entities import Trace
+from mlflow.entities import Trace, TraceInfo
+from mlflow.tracing.constant import TraceMetadataKey
 
 # Traces of one request, as each may have many spans, and experiments that an error names.
 PAGE, SHOWN = 100, 10
@@ -46,6 +47,11 @@ def opened_traces(address: str) -> Iterator[Callable[..., Iterator[Trace]]]:
                 f"set {SERVER} to another store."
             )
         yield partial(_traces, client, number)
+
+
+def session_of(info: TraceInfo) -> str:
+    """Return the session of a trace, or the id of one that names none: the id of its dialogue."""
+    return str(info.trace_metadata.get(TraceMetadataKey.TRACE_SESSION) or info.trace_id)
 
 
 def _traces(client: MlflowClient, number: str, since: int = 0, *, include_spans: bool = True) -> Iterator[Trace]:

@@ -12,19 +12,14 @@ from conversations.dialogue import read_dialogues
 from dial2vec.operation.receiving import reading
 from dial2vec.operation.receiving.store import Store
 from dial2vec.operation.schedule.inbox import take_in
-from dial2vec.project import dvc
 from tests.operation.receiving.conftest import messages, otlp
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in which exports are really read and written, without DVC."""
-    for name in ("params.yaml", "dvc.yaml"):
-        (tmp_path / name).touch()
-    for name in ("restore_data", "add_data"):
-        monkeypatch.setattr(dvc, name, lambda root: None)
-    (tmp_path / "inbox" / "calls").mkdir(parents=True)
-    return tmp_path
+def project(project: Path) -> Path:
+    """The project with an inbox."""
+    (project / "inbox" / "calls").mkdir(parents=True)
+    return project
 
 
 def opened(project: Path, *, quiet: float = 300) -> Store:

@@ -17,7 +17,6 @@ from conversations.result import ImportResult
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule import inbox, inbox_files, rehearsal
 from dial2vec.operation.schedule.inbox import take_in
-from dial2vec.project import dvc
 
 OLD = time.time() - 600
 
@@ -36,16 +35,6 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     monkeypatch.setattr(inbox, "import_export", import_export)
     monkeypatch.setattr(inbox, "rehearse", lambda *a, **k: "")
     return calls
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in which exports are really read and written, without DVC."""
-    for name in ("params.yaml", "dvc.yaml"):
-        (tmp_path / name).touch()
-    for name in ("restore_data", "add_data"):
-        monkeypatch.setattr(dvc, name, lambda root: None)
-    return tmp_path
 
 
 def put(folder: Path, name: str, text: str = "a", *, written: float = OLD) -> Path:

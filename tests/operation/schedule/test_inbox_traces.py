@@ -34,15 +34,11 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project without DVC, in which a session counts as over at once."""
-    for name in ("params.yaml", "dvc.yaml"):
-        (tmp_path / name).touch()
-    for name in ("restore_data", "add_data"):
-        monkeypatch.setattr(dvc, name, lambda root: None)
+def project(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project, in which a session counts as over at once."""
     monkeypatch.setattr(inbox_traces, "QUIET", 0)
     monkeypatch.setattr(traces, "PAGE", 2)
-    return tmp_path
+    return project
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None 
     clusters, settled = stored.clusters, stored.clusters.settled
     centres, known = stored.state.centres, stored.state.groups
     together = other is None and settled == len(collection)
-    least = least_cosines(np.array([cluster.far for cluster in clusters.clusters]), known[:settled])
+    least = least_cosines(clusters.limits, known[:settled])
     nearest = assign(collection.adapted, centres, known=known if together else None, least=least)
     similarity = nearest.similarity.copy()
     similarity[:settled] = _without_itself(

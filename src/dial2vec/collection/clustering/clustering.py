@@ -237,7 +237,7 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     """Keep the clusters, and add one for each group of new dialogues that the past does not explain."""
     clusters, old = before.base, before.base_state
     units, n_old, settled = collection.adapted, len(old.centres), clusters.settled
-    free, limits, originals = known.of < 0, _limits(clusters), collection.originals
+    free, limits, originals = known.of < 0, clusters.limits, collection.originals
     # A copy is where its original is.
     kept = np.where(originals < settled, old.groups[np.minimum(originals, settled - 1)], -1)
     kept[:settled] = old.groups[:settled]
@@ -283,11 +283,6 @@ def _news(ids: list[int], groups: Groups, known: Known, n_old: int, n_added: int
     listed = [f"Cluster {id} ({known.names[id]}) is new, from topics.yaml." for id in ids[n_old:first]]
     pairs = zip(ids[first:], sizes[first:], strict=True)
     return listed + [f"Cluster {id} has appeared, with {n:,} new dialogues." for id, n in pairs]
-
-
-def _limits(clusters: Clusters) -> NDArray[np.float64]:
-    """Return the cosine to its centre below which a dialogue is far from a cluster, float64 [k]."""
-    return np.array([cluster.far for cluster in clusters.clusters])
 
 
 def _still_far(far: NDArray[np.bool_]) -> list[str]:

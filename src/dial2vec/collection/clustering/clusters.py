@@ -110,6 +110,11 @@ class Clusters:
     outside: float = 0.0
 
     @property
+    def limits(self) -> NDArray[np.float64]:
+        """The cosine to its centre below which a dialogue is far from a cluster, float64 [k]."""
+        return np.array([cluster.far for cluster in self.clusters])
+
+    @property
     def shown(self) -> tuple[Cluster, ...]:
         """The clusters that are not hidden."""
         return tuple(cluster for cluster in self.clusters if not cluster.hidden)
@@ -234,7 +239,7 @@ def least_cosines(limits: NDArray[np.float64], settled: Groups) -> NDArray[np.fl
 
     Beside a few large topics, the centre of a small new one is the nearest for dialogues that are far from all.
 
-    :param limits: `Cluster.far` of each cluster, [k].
+    :param limits: `Clusters.limits`, [k].
     :param settled: cluster of the dialogues that were clustered from scratch.
     """
     return np.where(np.bincount(settled, minlength=len(limits)) == 0, limits, -1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -19,8 +18,7 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.news.impact import Impact, impact
 from dial2vec.collection.news.ledger import Ledger, TopicRecord, read_ledger
 from dial2vec.collection.news.telling import News, TopicChange
-from dial2vec.collection.news.testing import NEW, PAST, RATES, SHARES, clear_growth, spent
-from dial2vec.collection.news.testing import WINDOWS as TRIED
+from dial2vec.collection.news.testing import NEW, PAST, RATES, SHARES, WINDOWS, clear_growth, spent
 
 # Days whose metadata is compared with the days before, and conversations that are named.
 RATED_DAYS, SHOWN = 7, 3
@@ -55,18 +53,6 @@ def whats_new(
     at = (at or datetime.now(UTC)).astimezone(UTC)
     written, nearest = groupings or (read_groups(collection), nearest_groups(collection))
     return _Look(collection, written, nearest, ledger or read_ledger(collection.folder), at).news()
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """Topics of a look that can be compared with their past.
-
-    :param places: their places among the clusters, int64 [m].
-    :param records: their records in the ledger.
-    """
-
-    places: NDArray[np.int64]
-    records: list[TopicRecord]
 
 
 class _Look:
@@ -118,21 +104,20 @@ class _Look:
 
     def grown(self) -> Iterator[TopicChange]:
         """Tell topics whose share grew or shrank."""
-        seen = self.seen()
-        if not len(seen.places):
+        known = self.known()
+        if not known:
             return
         last = int(self.days.max())
         ages = last - self.days
         # Where there are few conversations a day, weeks are counted.
         unit = 1 if np.median(np.unique(ages, return_counts=True)[1]) >= MANY else 7
-        periods = min(int(ages.max()) // unit + 1, PAST + max(TRIED))
+        periods = min(int(ages.max()) // unit + 1, PAST + max(WINDOWS))
         late = ages < unit * periods
         counts = np.zeros((periods, len(self.clusters)), dtype=np.int64)
         np.add.at(counts, (periods - 1 - ages[late] // unit, self.grouped.groups[late]), 1)
         since = np.zeros(len(self.clusters), dtype=np.int64)
-        since[seen.places] = [periods - (last - record.since) // unit for record in seen.records]
-        places = seen.places.tolist()
-        for row in clear_growth(counts, since, places, level=SHARES * self.spends, season=7 if unit == 1 else 1):
+        since[[*known]] = [periods - (last - record.since) // unit for record in known.values()]
+        for row in clear_growth(counts, since, [*known], level=SHARES * self.spends, season=7 if unit == 1 else 1):
             kind = "more" if row.after > row.before else "gone" if row.after <= NEARLY_NONE * row.before else "less"
             shares = " → ".join(from_to(row.before, row.after))
             begin = last - row.days * unit + 1
@@ -146,14 +131,14 @@ class _Look:
         last, side = int(self.days.max()), np.full(len(self.days), -1)
         side[self.days > last - RATED_DAYS - PAST] = 0
         side[self.days > last - RATED_DAYS] = 1
-        seen, k = self.seen(), len(self.clusters)
-        known = np.full(k, last)
-        known[seen.places] = [record.rated for record in seen.records]
-        side[(side == 0) & (self.days < known[self.grouped.groups])] = -1
+        known, k = self.known(), len(self.clusters)
+        since = np.full(k, last)
+        since[[*known]] = [record.rated for record in known.values()]
+        side[(side == 0) & (self.days < since[self.grouped.groups])] = -1
         cells = np.where(side >= 0, 2 * self.grouped.groups.astype(np.int64) + side, -1)
         pairs = np.repeat(np.eye(k, dtype=bool), 2, axis=1)
         tried = contrasts(self.facts, cells, pairs & (np.arange(2 * k) % 2 == 0), pairs & (np.arange(2 * k) % 2 == 1))
-        tried = [item for item in tried if item.pair in set(seen.places.tolist())]
+        tried = [item for item in tried if item.pair in known]
         for item in sorted(tried, key=lambda item: item.compared.p):
             p = item.compared.p * len(tried)
             if p > RATES * self.spends:
@@ -182,14 +167,13 @@ class _Look:
         cells = np.where(self.days > self.days.max() - PAST // 2, self.grouped.groups, -1).astype(np.int64)
         return impact(self.facts, cells, self.clusters)
 
-    def seen(self) -> _Seen:
-        """Return the topics of the ledger that are not hidden."""
-        known = [
-            (place, record)
+    def known(self) -> dict[int, TopicRecord]:
+        """Return the records of the topics that can be compared with their past and are not hidden, by place."""
+        return {
+            place: self.topics[str(cluster.id)]
             for place, cluster in enumerate(self.clusters)
-            if (record := self.topics.get(str(cluster.id))) is not None and not cluster.hidden
-        ]
-        return _Seen(np.array([place for place, _ in known], dtype=np.int64), [record for _, record in known])
+            if str(cluster.id) in self.topics and not cluster.hidden
+        }
 
     def rows_of(self, place: int) -> NDArray[np.int64]:
         return np.flatnonzero(self.grouped.groups == place)

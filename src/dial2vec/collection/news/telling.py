@@ -89,7 +89,7 @@ class News:
         since = datetime.fromisoformat(self.since)
         lines = [f"{title}: {self.dialogues:,} new conversations since {since.day} {since:%B}"]
         lines += [change.line for change in self.changes]
-        if len(self.changes) == 0:
+        if not self.changes:
             lines.append(f"Nothing is new: none of {self.topics} topics changed more than chance makes.")
         if self.emerging:
             lines += ["Perhaps emerging, not certain yet:", *(f"  {change.line}" for change in self.emerging)]
@@ -109,21 +109,18 @@ class News:
         head = {"id": self.id, "at": self.at, "since": self.since, "dialogues": self.dialogues, "topics": self.topics}
         return head | fields
 
-    def write(self, folder: Path, *, title: str = "") -> Path:
-        """Write the message into a collection's folder as not sent yet, then the ledger; return the message's file.
+    def write(self, folder: Path) -> None:
+        """Write the message into a collection's folder as not sent yet, then the ledger.
 
         The ledger makes it valid: what a run that was killed between the two has left is removed by the next one.
-
-        :param title: name of the collection in the text; its folder's name without one.
         """
-        path = folder / FOLDER / f"{self.id}.json"
-        path.parent.mkdir(exist_ok=True)
+        own, last = folder / FOLDER, read_ledger(folder).at
+        own.mkdir(exist_ok=True)
         for left in _records(folder):
-            if left["at"] > read_ledger(folder).at:
-                (path.parent / f"{left['id']}.json").unlink()
-        write_json(path, self.record() | {"text": self.text(title or folder.name), "sent": False})
+            if left["at"] > last:
+                (own / f"{left['id']}.json").unlink()
+        write_json(own / f"{self.id}.json", self.record() | {"text": self.text(folder.name), "sent": False})
         self.ledger.write(folder)
-        return path
 
 
 def unsent(folder: Path) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from math import inf
 from pathlib import Path
 
-from dial2vec.operation.schedule.inbox import IMPORTED, REFUSED, TAKEN
+from dial2vec.operation.schedule.inbox import place_of
 from dial2vec.operation.schedule.inbox_files import QUIET_SECONDS
 from dial2vec.operation.serving.refusals import RefusedRequestError
 
@@ -79,20 +79,13 @@ class Store:
             for name, conversations in files.items():
                 query = "SELECT line FROM received WHERE line > '' AND conversation = ? ORDER BY at"
                 lines = (line for row in conversations for (line,) in self._database.execute(query, row))
-                _append(self._path_of(name), lines)
+                _append(place_of(self.inbox, name), lines)
                 with self._database as database:
                     database.executemany("UPDATE received SET line = '' WHERE conversation = ?", conversations)
             number += len(ready)
         with self._database as database:
             database.execute("DELETE FROM received WHERE line = '' AND at < ?", (time.time() - KNOWN_S,))
         return number
-
-    def _path_of(self, name: str) -> Path:
-        """Return the path of a file, which the inbox may have taken under a name with a digest."""
-        folders = (self.inbox.parent / folder / self.inbox.name for folder in (TAKEN, IMPORTED, REFUSED))
-        taken = (path for folder in folders for path in folder.glob(f"{name}-*.jsonl"))
-        own = self.inbox / f"{name}.jsonl"
-        return own if own.exists() else next(taken, own)
 
 
 def _append(path: Path, lines: Iterable[str]) -> None:

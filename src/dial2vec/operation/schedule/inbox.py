@@ -195,6 +195,16 @@ class _Box:
             self.say(f"{path} stays in place: {error.strerror}")
 
 
+def place_of(folder: Path, name: str) -> Path:
+    """Return where a file of a corpus's folder of the inbox is by now, under a name with a digest, or its first place.
+
+    :param name: Name of the file without its ending, .jsonl.
+    """
+    own, taken = folder / f"{name}.jsonl", (folder.parent / place / folder.name for place in (TAKEN, IMPORTED, REFUSED))
+    later = (path for place in taken for path in place.glob(f"{name}-*.jsonl"))
+    return own if own.exists() else next(later, own)
+
+
 def _whole_files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.glob("*")):
         hidden = path.name.startswith((".", "~")) or path.suffix.lower() in UNFINISHED

@@ -21,15 +21,15 @@ from urllib.parse import quote
 from conversations.files import atomic_path, numbered_lines, write_json
 from conversations.formats.addresses import without_secrets
 from dial2vec.errors import Dial2vecError
-from dial2vec.operation.schedule.inbox import IMPORTED, REFUSED, TAKEN, Arrival
+from dial2vec.operation.schedule.inbox import Arrival, place_of
 from dial2vec.operation.schedule.inbox_files import QUIET_SECONDS, read_receipt
-from dial2vec.registry.traces import opened_traces
+from dial2vec.registry.traces import opened_traces, session_of
 
 # Milliseconds, as in MLflow: a session is over after so long without a request; a trace arrives so late at most, and
 # the end of a session is waited for no longer.
 QUIET, LATE = 30 * 60_000, 24 * 3_600_000
-# Key of a trace's session in its metadata, and number of sessions whose files are remembered.
-SESSION, KEPT = "mlflow.trace.session", 100_000
+# Number of sessions whose files are remembered.
+KEPT = 100_000
 
 
 def bring_traces(inbox: Path, sources: Sequence[str], *, say: Callable[[str], None]) -> list[Arrival]:
@@ -60,11 +60,11 @@ def _bring(inbox: Path, corpus: str, address: str) -> int:
     files: dict[str, set[str]] = defaultdict(set)
     with opened_traces(address) as traces:
         for trace in traces(since, include_spans=False):
-            sessions[trace.info.trace_metadata.get(SESSION) or trace.info.trace_id].append(trace.info)
+            sessions[session_of(trace.info)].append(trace.info)
         for session, infos in sessions.items():
             if _is_over(infos, now):
                 files[file_of.setdefault(session, new_file)] |= {info.trace_id for info in infos}
-        places = {file: _place(inbox, corpus, file) for file in files}
+        places = {file: place_of(inbox / corpus, file) for file in files}
         # Somebody has removed the others, and import knows the ids of their sessions.
         here = [file for file, place in places.items() if file == new_file or place.exists()]
         count = sum(_add(places[file], files[file], traces(since)) for file in here)
@@ -76,12 +76,6 @@ def _is_over(infos: Sequence[Any], now: float) -> bool:
     """Return whether a session is over, or has gone on for too long; a running request has no duration."""
     ends = (inf if info.execution_duration is None else info.request_time + info.execution_duration for info in infos)
     return max(ends) <= now - QUIET or min(info.request_time for info in infos) <= now - LATE
-
-
-def _place(inbox: Path, corpus: str, file: str) -> Path:
-    """Return where a file of the inbox is by now, or that of a new one."""
-    places = (inbox / corpus, *(inbox / place / corpus for place in (TAKEN, IMPORTED, REFUSED)))
-    return next((path for place in places for path in place.glob(f"{file}*.jsonl")), places[0] / f"{file}.jsonl")
 
 
 def _add(path: Path, ids: set[str], traces: Iterator[Any]) -> int:
