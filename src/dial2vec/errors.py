@@ -28,6 +28,8 @@ EXTRAS = {
     "search": ("faiss",),
     "scale": ("ray",),
     "spark": ("pyspark",),
+    "agents": ("mcp",),
+    "notebook": ("anywidget",),
 }
 
 

@@ -19,6 +19,7 @@ from dial2vec.cli.facet import facet
 from dial2vec.cli.group import Sections
 from dial2vec.cli.importing import import_
 from dial2vec.cli.look import look
+from dial2vec.cli.mcp import mcp
 from dial2vec.cli.papers import papers
 from dial2vec.cli.pipeline import drift, embed, new, page, results, run, schedule
 from dial2vec.cli.receiving import receive
@@ -35,6 +36,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Look into them": (look, watch, index, search, duplicates, adapt, explore, explain),
     "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report, export),
     "Use the vectors": (embed, serve),
+    "Ask in other tools": (mcp,),
     "Keep the model good": (promote, rollback, history, versions, prune, forget, drift, schedule),
     "Compare methods": (papers,),
     "The shell": (completion,),

@@ -109,6 +109,28 @@ def undo(folder: Path) -> None:
     click.echo(f"Taken back: {change.decision} ({printable(change.decision.name)})")
 
 
+@curate.command(epilog=examples("dial2vec curate calls proposals", "dial2vec curate calls proposals --accept 2"))
+@click.option("--accept", type=int, metavar="NUMBER", help="Carry out this proposal.")
+@click.option("--dismiss", type=int, metavar="NUMBER", help="Let this proposal go.")
+@click.pass_obj
+def proposals(folder: Path, accept: int | None, dismiss: int | None) -> None:
+    """List what agents have proposed; accept or dismiss it."""
+    from dial2vec.collection.clustering.clusters import stored_clusters
+    from dial2vec.collection.clustering.proposals import read_proposals, settle
+    from dial2vec.collection.collection_folder import CollectionFolder
+
+    for number, accepted in ((accept, True), (dismiss, False)):
+        if number is not None:
+            change = settle(CollectionFolder(folder), number, accepted=accepted)
+            sentence = "" if change is None else change.sentence(lambda cluster: f"“{cluster.name}”")
+            click.echo(printable(sentence) or f"Proposal {number} is dismissed.")
+    names = {cluster.id: cluster.name for cluster in stored_clusters(CollectionFolder(folder)).clusters.clusters}
+    waiting = [made for made in read_proposals(folder) if made.state == "open"]
+    for made in waiting:
+        click.echo(f"{made.number:>3}  {made.date}  {printable(made.words(names))}\n     {printable(made.reason)}")
+    click.echo(f"{len(waiting)} proposal{'s' * (len(waiting) != 1)} of agents in {folder / 'proposals.jsonl'}")
+
+
 @curate.command("list", epilog=examples("dial2vec curate calls list"))
 @click.pass_obj
 def list_(folder: Path) -> None:
@@ -147,7 +169,7 @@ def _decide(
         for part in change.parts:
             click.echo(f"{part.id:>4} {part.size:>7,}  {printable(part.name)}")
     else:
-        sentence = printable(change.sentence(lambda cluster: f"cluster {cluster.id} ({cluster.name})"))
+        sentence = printable(change.sentence(lambda cluster: f"“{cluster.name}”"))
         click.echo(f"{sentence[0].upper()}{sentence[1:]}" if dialogue is None else sentence)
     click.echo(f"To take it back: dial2vec curate {quote(str(folder))} undo")
 

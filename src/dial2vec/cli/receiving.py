@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 import click
@@ -37,14 +36,14 @@ def receive(
     from dial2vec.operation.receiving.masking import Masking
     from dial2vec.operation.receiving.receiver import Receiver
     from dial2vec.operation.receiving.store import Store
-    from dial2vec.operation.serving.tokens import AccessTokens
+    from dial2vec.operation.serving.tokens import AccessTokens, secret_file
 
     folder, schedule = _place(corpus, inbox)
     own = folder / ".receive"
     with folder_lock(own, "receives into"), listen(host, port) as listening:
-        tokens = AccessTokens(_secret_file(own / "token", os.environ.get(TOKEN, "")))
+        tokens = AccessTokens(secret_file(own / "token", os.environ.get(TOKEN, ""), say=click.echo))
         store = Store(folder, own / "received.db", quiet=quiet, min_free_gb=schedule.min_free_gb)
-        masking = Masking(_secret_file(own / "key").read_bytes())
+        masking = Masking(secret_file(own / "key").read_bytes())
         mask = masking if redact or schedule.redact else lambda content: content
         click.echo(warning(listening, password=True), err=True, nl=False)
         secret = os.environ.get(SECRET, "").encode()
@@ -66,14 +65,3 @@ def _place(corpus: str | None, inbox: Path | None) -> tuple[Path, Schedule]:
     if inbox is None and corpus not in (None, *names):
         raise Dial2vecError(f"--corpus {corpus} is not in params.yaml; expected one of {', '.join(names)}.")
     return inbox or root / schedule.inbox / (corpus or names[0]), schedule
-
-
-def _secret_file(path: Path, given: str = "") -> Path:
-    """Return a file that only this user reads, with a secret: a given one, or one that the first call makes."""
-    if given or not path.exists():
-        path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(given or secrets.token_urlsafe(32))
-        if not given and path.name == "token":
-            click.echo(f"Token, also in {path}: {path.read_text()}")
-    return path

@@ -82,16 +82,36 @@ def curate(
     :raises ArtifactError: if there are no clusters, or the decisions so far are about other ones.
     """
     with folder_lock(folder_of(collection), "writes to"):
-        stored, decisions = _opened(collection)
-        decision = _decision(collection, stored.clusters, action, cluster, to, other)
-        if dialogue is not None:
-            decision = _move_of(collection, stored, decision, dialogue)
+        stored, decisions, decision = check_decision(collection, action, cluster, to=to, other=other, dialogue=dialogue)
         made = Decisions(stored.base.lineage, (*decisions.made, decision))
         after, problems = _redecided(collection, stored, made, done)
         if problem := problems.get(len(made.made) - 1):
             raise CorpusError(f"{problem}; expected one that fits `{action}`. `dial2vec cluster` shows the clusters.")
         _write(collection, made, after)
     return Change(decision, stored.clusters, after.clusters)
+
+
+def check_decision(
+    collection: CollectionFolder,
+    action: str,
+    cluster: int,
+    *,
+    to: str | None = None,
+    other: int | None = None,
+    dialogue: str | None = None,
+) -> tuple[Stored, Decisions, Edit]:
+    """Return the clusters, the decisions so far, and a decision that may be made; nothing is written.
+
+    Parameters and errors are those of `curate`.
+
+    :raises CorpusError: if it lacks what its action needs, too.
+    """
+    stored, decisions = _opened(collection)
+    for needing, need in (("rename", to), ("merge", other), ("move", dialogue)):
+        if (action == needing) != (need is not None):
+            raise CorpusError(f"found `{action}` {'with' if need else 'without'} what `{needing}` needs. Correct it.")
+    decision = _decision(collection, stored.clusters, action, cluster, to, other)
+    return stored, decisions, decision if dialogue is None else _move_of(collection, stored, decision, dialogue)
 
 
 def undo_decision(collection: CollectionFolder, *, done: Callable[[int], object] = lambda _: None) -> Change:

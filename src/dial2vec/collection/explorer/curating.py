@@ -7,17 +7,21 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from dial2vec.collection.clustering.clusters import Cluster, read_stored
 from dial2vec.collection.clustering.curation import curate, undo_decision
 from dial2vec.collection.clustering.decisions import ACTIONS, read_decisions
 from dial2vec.collection.clustering.notes import write_note
+from dial2vec.collection.clustering.proposals import read_proposals, settle
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import CorpusError
 
 # Kinds of the values of a decision, by their keys.
-KINDS: dict[str, type] = {"action": str, "topic": int, "to": str, "other": int, "dialogue": str, "made": int}
+KINDS: dict[str, type] = {
+    **{"action": str, "topic": int, "to": str, "other": int, "dialogue": str, "made": int, "proposal": int}
+}
 NEEDED = {
     **{"rename": ("topic", "to"), "merge": ("topic", "other"), "move": ("topic", "dialogue")},
-    **{"note": ("dialogue", "to"), "undo": ("made",)},
+    **{"note": ("dialogue", "to"), "undo": ("made",), "accept": ("proposal",), "dismiss": ("proposal",)},
 }
 # Such a body is a thousand times longer than a decision.
 LONGEST = 1_000_000
@@ -41,12 +45,12 @@ def from_this_page(headers: Mapping[str, str]) -> bool:
 
 
 def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
-    """Carry out what the page sent: a decision about a topic, undoing the last one, or a note.
+    """Carry out what the page sent: a decision about a topic, one that an agent proposed, undoing the last, or a note.
 
     :param collection: collection as the page shows it.
     :param body: JSON object with `action`, one of `decisions.ACTIONS`, "undo" or "note"; `topic` and `other`, ids of
         topics; `to`, a name or the text of a note; `dialogue`, an id; `made`, for undo, the number of decisions that
-        the page knows of.
+        the page knows of; `proposal`, for accept and dismiss, its number.
     :return: `message`, a sentence for people, `undo`, words for what "undo" would take back, or "", and `made`, the
         number of decisions now.
     :raises CorpusError: if the body is no such object, the decision changes nothing, the collection has grown since the
@@ -68,10 +72,13 @@ def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
         _check_last(collection, wish["made"])
         taken = undo_decision(now).decision
         message = f"Taken back: {_called(taken.action, taken.name, taken.dialogue)}."
+    elif "proposal" in wish:
+        settled = settle(now, wish["proposal"], accepted=wish["action"] == "accept")
+        message = "The proposal is dismissed." if settled is None else settled.sentence(_quoted)
     else:
         to, other, dialogue = (wish.get(key) for key in ("to", "other", "dialogue"))
         change = curate(now, wish["action"], wish["topic"], to=to, other=other, dialogue=dialogue)
-        message = change.sentence(lambda cluster: f"“{cluster.name}”")
+        message = change.sentence(_quoted)
     made = read_decisions(collection.folder).made
     last = made[-1] if made else None
     return {
@@ -79,6 +86,21 @@ def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
         "undo": "" if last is None else _called(last.action, last.name, last.dialogue),
         "made": len(made),
     }
+
+
+def waiting(collection: CollectionFolder) -> list[dict[str, Any]]:
+    """Return the proposals of agents for the page: `number`, `topic` (its id), `words` and `reason`."""
+    stored = read_stored(collection)
+    names = {} if stored is None else {cluster.id: cluster.name for cluster in stored.clusters.clusters}
+    proposals = [made for made in read_proposals(collection.folder) if made.state == "open"]
+    return [
+        {"number": made.number, "topic": made.topic, "words": made.words(names), "reason": made.reason}
+        for made in proposals
+    ]
+
+
+def _quoted(cluster: Cluster) -> str:
+    return f"“{cluster.name}”"
 
 
 def _read(body: bytes) -> dict[str, Any]:
@@ -91,7 +113,7 @@ def _read(body: bytes) -> dict[str, Any]:
     for key, value in wish.items():
         if key not in KINDS or type(value) is not KINDS[key]:
             raise CorpusError(f"found {key[:40]!r} in a decision; expected {', '.join(KINDS)}. Reload the page.")
-    actions = (*ACTIONS, "undo", "note")
+    actions = (*ACTIONS, *(action for action in NEEDED if action not in ACTIONS))
     if wish.get("action") not in actions:
         raise CorpusError(f"found a decision without a known action; expected one of {', '.join(actions)}.")
     needed = NEEDED.get(wish["action"], ("topic",))

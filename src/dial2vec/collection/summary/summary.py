@@ -241,12 +241,14 @@ class TypicalExcerpt:
     """The turn of a typical dialogue that speaks for its topic.
 
     :param dialogue_id: id of the dialogue.
+    :param turn: number of the turn, from 0.
     :param topic: name of the topic.
     :param speaker: name of the speaker; "" if the dialogue has no other.
     :param text: text on one line, at most 170 characters.
     """
 
     dialogue_id: str
+    turn: int
     topic: str
     speaker: str
     text: str
@@ -272,7 +274,7 @@ def _excerpt(collection: CollectionFolder, name: str, terms: Sequence[Term], row
     [dialogue] = collection.dialogues([row])
     [place] = speaking_turns(dialogue, terms, n=1)
     speaker = printable(dialogue.turns[place].speaker, SPEAKER) if dialogue.n_speakers > 1 else ""
-    return TypicalExcerpt(dialogue.dialogue_id, name, speaker, _cut(dialogue.turns[place].text))
+    return TypicalExcerpt(dialogue.dialogue_id, place, name, speaker, _cut(dialogue.turns[place].text))
 
 
 def _cut(text: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import secrets
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from dial2vec.errors import Dial2vecError
@@ -43,6 +45,20 @@ class AccessTokens:
         digest = hashlib.sha256(given.strip()).digest()
         matches = [hmac.compare_digest(digest, known) for known in self._digests]
         return any(matches) and scheme.lower() == b"bearer"
+
+
+def secret_file(path: Path, given: str = "", *, say: Callable[[str], object] = lambda _: None) -> Path:
+    """Return a file that only this user reads, with a secret: a given one, or one that the first call makes.
+
+    :param say: function that is called with a new secret.
+    """
+    if given or not path.exists():
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(given or secrets.token_urlsafe(32))
+        if not given:
+            say(f"Token, also in {path}: {path.read_text()}")
+    return path
 
 
 def _read(path: Path) -> tuple[bytes, ...]:

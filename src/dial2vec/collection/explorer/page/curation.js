@@ -15,6 +15,14 @@ class Curation {
     this.back = button("Undo", this.bar, () => this.#undo());
     button("×", this.bar, () => { this.bar.hidden = true; }, { ariaLabel: "Close this message" });
     document.body.append(this.bar);
+    const names = new Set(this.#proposed().map(({ topic }) => content.groups?.[1].find(({ id }) => id === topic)).filter(Boolean).map((group) => `“${nameOf(group)}”`));
+    if (names.size) this.#tell(`An agent has proposed changes: see ⋯ at ${[...names].slice(0, 3).join(", ")}${names.size > 3 ? " and others" : ""}.`);
+  }
+
+  // What agents have proposed, about one topic or all.
+  #proposed(topic) {
+    const made = this.content.writable ? this.content.proposals ?? [] : [];
+    return topic === undefined ? made : made.filter((proposal) => proposal.topic === topic);
   }
 
   take(content) {
@@ -46,6 +54,13 @@ class Curation {
     });
     if (group.fine?.length > 1) button("Split", buttons, () => decide({ action: "split" }, `Splitting ${name}: ${measured}`));
     button("Hide", buttons, () => decide({ action: "hide" }, `Hiding ${name} …`));
+    for (const { number, words, reason } of this.#proposed(topic)) {
+      const asked = element("div", "", box, { className: "note" });
+      element("p", `An agent proposes: ${words}. Its reason: “${reason}”`, asked);
+      button("Accept", asked, () => this.#decide({ action: "accept", proposal: number }, `Working on it: ${words} …`, [asked]));
+      // Dismissing can neither be taken back nor takes anything back.
+      button("Dismiss", asked, () => this.#send({ action: "dismiss", proposal: number }, "Dismissing …", [asked], () => undefined));
+    }
   }
 
   // Add buttons to keep a note on a dialogue and to move it, and below the note. read: as in reading.py.
@@ -93,7 +108,7 @@ class Curation {
     try {
       const answer = await this.#post(decision), back = undoing(answer);
       if (back) this.undoing.push(back);
-      else this.undoing.pop();
+      else if (back === null) this.undoing.pop();
       await this.on.reload();
       this.#choose(decision);
       this.#tell(answer.message, true);

@@ -1,0 +1,135 @@
+"""The tools over the Model Context Protocol, on standard input and output or over HTTP with a token."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import socket
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.prompts import Prompt
+from mcp.server.mcpserver.resources import FunctionResource
+from mcp_types import ToolAnnotations
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from dial2vec.addresses import Hosts
+from dial2vec.errors import Dial2vecError
+from dial2vec.operation.mcp.tools import CollectionTools
+from dial2vec.operation.serving.tokens import AccessTokens
+
+TOOLS = (
+    *("overview", "topics", "topic", "search", "read", "similar"),
+    *("compare", "stands_out", "segments", "facet", "sheet", "propose"),
+)
+GUIDE = """\
+Answer questions about recorded conversations, with evidence. Call overview first; then search for what was said,
+topics, topic and sheet for what it is about, facet for counts, and compare for what differs between periods or kinds of
+conversations. Cite dialogue_id and turn for each claim about what was said, and share, interval and count for each
+claim about how many. Read a dialogue before quoting it. If nothing is close, or a difference may be chance, say so."""
+
+
+def protocol_server(tools: CollectionTools) -> MCPServer[Any]:
+    """Return the server of these tools, with a report of each collection as a resource, and prompts."""
+    server: MCPServer[Any] = MCPServer(
+        "dial2vec",
+        title="Conversations",
+        version=version("dial2vec"),
+        instructions=f"{GUIDE}\n{tools.marks.meaning}\nCollections: {', '.join(tools.names)}.",
+        log_level="ERROR",
+        subscriptions=False,
+    )
+    for name in TOOLS:
+        hints = ToolAnnotations(
+            read_only_hint=name != "propose", destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        )
+        tool = getattr(tools, name)
+        server.add_tool(_refusing(tool), description=inspect.getdoc(tool), annotations=hints)
+    for name in tools.names:
+        sheet = functools.partial(_sheet, tools, name)
+        about = f"The one-page report of {name}."
+        server.add_resource(
+            FunctionResource(uri=f"dial2vec://{name}/sheet", name=f"{name} report", description=about, fn=sheet)
+        )
+    for prompt in (what_changed, why, examples_of):
+        server.add_prompt(Prompt.from_function(prompt, description=inspect.getdoc(prompt)))
+    return server
+
+
+def what_changed(since: str) -> str:
+    """What changed since a day.
+
+    :param since: day, an ISO date.
+    """
+    return (
+        f"What changed in the conversations since {since}? Compare the periods, name only clear differences with their "
+        "intervals, and quote a turn of each from the dialogues that show it."
+    )
+
+
+def why(what: str) -> str:
+    """Why customers do something.
+
+    :param what: what they do, such as "call twice".
+    """
+    return (
+        f"Why do customers {what}? Find the key of the metadata or the turns that tell who does, compare them with all "
+        "others, read three of the dialogues, and say what the evidence supports and what it does not."
+    )
+
+
+def examples_of(what: str) -> str:
+    """Three conversations in which something happens.
+
+    :param what: what happens in them.
+    """
+    return f"Show me three conversations in which {what}. Read each, and quote the turns that show it."
+
+
+def serve_over_http(server: MCPServer[Any], listening: socket.socket, tokens: AccessTokens) -> None:
+    """Answer requests at /mcp that have a token until Ctrl-C."""
+    app = server.streamable_http_app(stateless_http=True, json_response=True)
+    config = uvicorn.Config(_guarded(app, tokens), ws="none", log_level="error", server_header=False)
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _guarded(app: ASGIApp, tokens: AccessTokens) -> ASGIApp:
+    """Refuse requests without a token, and those that a page of another server sends."""
+    hosts = Hosts.of()
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = None
+        if scope["type"] == "http":
+            headers = dict(scope["headers"])
+            if refused := hosts.refusal(scope["headers"]):
+                refusal = PlainTextResponse(refused.reason, refused.status)
+            elif not tokens.accept(headers.get(b"authorization", b"")):
+                needed = {"WWW-Authenticate": 'Bearer realm="dial2vec"'}
+                refusal = PlainTextResponse("expected 'Authorization: Bearer' and the token.", 401, needed)
+        await (refusal or app)(scope, receive, send)
+
+    return answer
+
+
+def _refusing(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a tool whose errors reach the model in one sentence."""
+
+    @functools.wraps(tool)
+    def call(*given: Any, **named: Any) -> Any:
+        try:
+            return tool(*given, **named)
+        except Dial2vecError as error:
+            raise ToolError(str(error)) from error
+
+    return call
+
+
+def _sheet(tools: CollectionTools, name: str) -> str:
+    sheet = tools.sheet(name)
+    quotes = [f"{quote['dialogue_id']}, turn {quote['turn']}: {quote['text']}" for quote in sheet["quotes"]]
+    return "\n".join([*sheet["sentences"], "", tools.marks.meaning, *quotes])

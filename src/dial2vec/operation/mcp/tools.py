@@ -1,0 +1,389 @@
+"""What agents may ask about collections. Each method is a tool, and its docstring tells a model when to use it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from conversations.dialogue import Dialogue
+from dial2vec.collection.changes.overview import overview
+from dial2vec.collection.changes.sides import Span, sides_of
+from dial2vec.collection.clustering.proposals import propose
+from dial2vec.collection.search.exact import nearest_rows
+from dial2vec.collection.search.filters import Filters
+from dial2vec.collection.segments.segments import read_segments
+from dial2vec.collection.summary.summary import summarize
+from dial2vec.errors import CorpusError, did_you_mean
+from dial2vec.operation.mcp import answers, figures
+from dial2vec.operation.mcp.opened import OpenCollection, stamp_of
+from dial2vec.operation.mcp.quoting import ANSWER, READ, Marks, named
+
+# Answers have at most so many hits, topics, values of a key, and turns.
+HITS, TOPICS, VALUES, TURNS = 25, 50, 30, 60
+FAR = "Nothing is close: questions on other things come as near to these dialogues. Say so, or ask in other words."
+
+WAITS = "Nothing has changed: it waits for a person, on the page of `dial2vec explore` or in `dial2vec curate`."
+
+
+class CollectionTools:
+    """Tools that only read, except that `propose` notes a decision for a person.
+
+    :param folders: folders of collections, whose names differ.
+    :raises ArtifactError: if a folder is no collection.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.marks = Marks()
+        self._folders = {folder.resolve().name: folder for folder in folders}
+        if len(self._folders) < len(folders):
+            raise CorpusError("two of these folders have the same name; expected names that differ. Rename one.")
+        self._open: dict[str, OpenCollection] = {}
+        self._turn = threading.Lock()
+        for name in self._folders:
+            self.opened(name)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the collections."""
+        return list(self._folders)
+
+    def opened(self, name: str = "") -> OpenCollection:
+        """Return a collection as it is now; "" is the only one."""
+        if not name and len(self._folders) == 1:
+            [name] = self._folders
+        if name not in self._folders:
+            hint = did_you_mean(name, self.names)
+            raise CorpusError(f"found the collection {name!r}; expected one of {', '.join(self.names)}.{hint}")
+        with self._turn:
+            known = self._open.get(name)
+            if known is None or known.stamp != stamp_of(known.folder):
+                known = self._open[name] = OpenCollection(self._folders[name])
+        return known
+
+    def overview(self, collection: str = "") -> answers.Overview:
+        """Say what a collection holds and what can be asked: dates, areas, keys. Call it first.
+
+        :param collection: name of the collection; may be left out if there is only one.
+        """
+        opened = self.opened(collection)
+        clusters, dates = opened.grouped.clusters, opened.dates
+        return {
+            "collection": opened.name,
+            "dialogues": len(opened),
+            "first_date": dates[0],
+            "last_date": dates[1],
+            "areas": [
+                {"id": area.id, "name": named(area.name), **figures.share(area.size, clusters.seen)}
+                for area in clusters.areas
+            ],
+            "topics": len(clusters.shown),
+            "keys": figures.keys_of(opened),
+            "segments": opened.has_segments,
+            "collections": self.names,
+            "note": self.marks.meaning,
+        }
+
+    def topics(
+        self,
+        collection: str = "",
+        *,
+        area: int | None = None,
+        where: Sequence[str] = (),
+        after: str | None = None,
+        before: str | None = None,
+        order: str = "size",
+        limit: int = 20,
+        offset: int = 0,
+    ) -> answers.Topics:
+        """List the topics with shares, what stands out in each, and means of numbers such as a rating.
+
+        :param area: id of an area, for its topics only.
+        :param where: conditions on the metadata that must hold, such as "channel in phone, chat" or "csat <= 2".
+        :param after: first day that counts, an ISO date.
+        :param before: day before which dialogues count, an ISO date.
+        :param order: "size" for the largest first, or a key with numbers, such as "csat" for the lowest mean first
+            and "-csat" for the highest.
+        :param limit: number of topics, at most 50.
+        :param offset: number of topics to leave out, from the previous answer's `next_offset`.
+        """
+        opened = self.opened(collection)
+        rows = overview(opened, filters=Filters(after=after, before=before, where=tuple(where)))[0]
+        total = sum(row["size"] for row in rows)
+        chosen = [row for row in rows if area is None or opened.cluster(row["id"]).area == area]
+        chosen = figures.ordered(chosen, order)
+        end = offset + max(1, min(limit, TOPICS))
+        return {
+            "collection": opened.name,
+            "dialogues": total,
+            "topics": [figures.topic_row(opened, row, total) for row in chosen[offset:end]],
+            "next_offset": end if end < len(chosen) else None,
+        }
+
+    def topic(self, topic: int, collection: str = "") -> answers.Topic:
+        """Show one topic: its months, fine topics, how stable it is, and turns of its most typical dialogues.
+
+        :param topic: id of the topic.
+        """
+        opened = self.opened(collection)
+        cluster = opened.cluster(topic)
+        table = overview(opened)[0]
+        row = figures.topic_row(opened, next(row for row in table if row["id"] == topic), len(opened))
+        rows = [opened.row(name) for name in cluster.typical]
+        spoken = zip(rows, opened.dialogues(rows), cluster.speaking or [(0,)] * len(rows), strict=True)
+        return {
+            **row,
+            "collection": opened.name,
+            "stability": round(cluster.stability, 3),
+            "fine": [named(part.name) for part in opened.grouped.clusters.fine if part.cluster == topic],
+            "months": figures.months_of(opened, topic),
+            "quotes": [self._quote(dialogue, turn) for _, dialogue, turns in spoken for turn in turns[:1]],
+        }
+
+    def search(
+        self,
+        query: str,
+        collection: str = "",
+        *,
+        way: Literal["auto", "moments", "themes"] = "auto",
+        k: int = 10,
+        topic: int | None = None,
+        where: Sequence[str] = (),
+        labels: Sequence[str] = (),
+        speakers: Sequence[str] = (),
+        after: str | None = None,
+        before: str | None = None,
+        unlike: Sequence[str] = (),
+    ) -> answers.Hits:
+        """Find dialogues by meaning. If `close` is false, nothing in the collection answers: say so.
+
+        :param query: what somebody would say in such a dialogue, in its language, rather than key words.
+        :param way: "moments" finds single turns, "themes" what a whole dialogue is about; "auto" weighs both.
+        :param k: number of dialogues, at most 25.
+        :param topic: id of the topic to search in.
+        :param where: conditions on the metadata, such as "csat <= 2".
+        :param labels: labels of which a dialogue has one.
+        :param speakers: speakers of whom one speaks.
+        :param after: first day, an ISO date.
+        :param before: day before which dialogues began, an ISO date.
+        :param unlike: texts whose meaning to avoid.
+        """
+        opened = self.opened(collection)
+        filters = Filters(tuple(labels), tuple(speakers), after, before, tuple(where))
+        rows = opened.rows_of(filters, topic)
+        with self._turn:
+            answer = opened.search.answer(query, _few(k), rows=rows, way=way, unlike=list(unlike))
+        hits: list[answers.Hit] = []
+        for hit in answer.hits:
+            turns = [self._turn_of(hit.dialogue_id, turn.number, turn.speaker, turn.text) for turn in hit.turns]
+            hits.append(self._hit(opened, opened.row_of[hit.dialogue_id], hit.cosine, turns))
+        return {
+            "collection": opened.name, "way": answer.way, "close": answer.close, "hits": hits,
+            "note": "" if answer.close else FAR,
+        }  # fmt: skip
+
+    def read(
+        self, dialogue_id: str, collection: str = "", *, first_turn: int = 0, turns: int = 30, query: str | None = None
+    ) -> answers.Reading:
+        """Read a dialogue. Turns that speak for its topic are marked, or with `query` those that answer it.
+
+        :param dialogue_id: id of the dialogue.
+        :param first_turn: number of the first turn, from 0; `next_turn` of an answer goes on.
+        :param turns: number of turns, at most 60; fewer come if they are long.
+        :param query: question whose answers are marked.
+        """
+        opened = self.opened(collection)
+        row = opened.row(dialogue_id)
+        [dialogue] = opened.dialogues([row])
+        [beside] = opened.reading.of([row], [dialogue])
+        marked = beside["reasons"]
+        if query is not None:
+            with self._turn:
+                [hit] = opened.search.answer(query, 1, rows=np.array([row])).hits
+            marked = [turn.number for turn in hit.turns]
+        texts, end, room = list[answers.Turn](), max(0, first_turn), ANSWER
+        while end < min(len(dialogue.turns), first_turn + max(1, min(turns, TURNS))) and room > 0:
+            texts.append({**self._quote(dialogue, end, min(READ, room)), "marked": end in marked})
+            room -= len(texts[-1]["text"])
+            end += 1
+        return {
+            "collection": opened.name, "dialogue_id": dialogue_id, "date": dialogue.date,
+            "labels": [named(label) for label in dialogue.labels],
+            "metadata": {named(key): named(str(value)) for key, value in dialogue.metadata.items()},
+            "topic": opened.topic_of(row), "segments": beside["segments"], "turns": texts,
+            "n_turns": len(dialogue.turns), "next_turn": end if end < len(dialogue.turns) else None,
+        }  # fmt: skip
+
+    def similar(self, dialogue_id: str, collection: str = "", *, k: int = 10, topic: int | None = None) -> answers.Hits:
+        """Find the dialogues that are most like one of the collection.
+
+        :param dialogue_id: id of the dialogue.
+        :param k: number of dialogues, at most 25.
+        :param topic: id of the topic to look in.
+        """
+        opened = self.opened(collection)
+        row, rows = opened.row(dialogue_id), opened.rows_of(Filters(), topic)
+        near, cosines = nearest_rows(opened.adapted, opened.adapted[row], _few(k) + 1, rows=rows)
+        pairs = [(at, cosine) for at, cosine in zip(near.tolist(), cosines.tolist(), strict=True) if at != row][
+            : _few(k)
+        ]
+        dialogues = list(opened.dialogues([at for at, _ in pairs]))
+        beside = opened.reading.of([at for at, _ in pairs], dialogues)
+        hits = [
+            self._hit(opened, at, cosine, [self._quote(dialogue, (own["reasons"] or [0])[0])])
+            for (at, cosine), dialogue, own in zip(pairs, dialogues, beside, strict=True)
+        ]
+        return {"collection": opened.name, "way": "themes", "close": True, "hits": hits, "note": ""}
+
+    def compare(
+        self,
+        collection: str = "",
+        *,
+        before: str | None = None,
+        after: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        condition: Sequence[str] = (),
+        where: Sequence[str] = (),
+        topic: int | None = None,
+    ) -> answers.Comparison:
+        """Compare two periods, or the dialogues that meet a condition with all others: topics, and the metadata.
+
+        For "what changed in May" give `after` 2026-05-01 and `until` 2026-06-01; for "what do those who call twice
+        talk about" give the condition "calls >= 2". Without either, the latest quarter is compared with all before.
+
+        :param before: end of the first period, exclusive; left out, it is `after`.
+        :param after: start of the second period; left out, it is `before`.
+        :param since: start of the first period.
+        :param until: end of the second period, exclusive.
+        :param condition: conditions on the metadata; those that meet all of them are the second side.
+        :param where: conditions that the dialogues of both sides must meet.
+        :param topic: id of a topic, for its share and its metadata, whether they differ clearly or not.
+        """
+        opened = self.opened(collection)
+        span = Span(before, after, since, until)
+        if not condition:
+            return figures.comparison(opened, sides_of(opened, None, span, Filters(where=tuple(where))), topic)
+        if span != Span():
+            raise CorpusError("found dates and a condition; expected one of them. Leave one out.")
+        both = figures.sides_where(opened, condition, where)
+        return figures.comparison(opened, both, topic, " ".join(condition))
+
+    def stands_out(self, topic: int, collection: str = "") -> answers.Comparison:
+        """Say by which values and numbers of the metadata the dialogues of a topic differ from all others.
+
+        :param topic: id of the topic; its dialogues are the second side.
+        """
+        opened = self.opened(collection)
+        return figures.standing_out(opened, topic)
+
+    def segments(self, collection: str = "", *, limit: int = 20) -> answers.Segments:
+        """List what dialogues talk about by parts, because one dialogue may have several topics.
+
+        :param limit: number of topics, at most 50.
+        """
+        opened = self.opened(collection)
+        parts = read_segments(opened)
+        return {
+            "collection": opened.name,
+            "several": round(parts.several, 4),
+            "topics": [
+                {
+                    "id": topic.id, "name": named(topic.name), "segments": topic.segments, "dialogues": topic.dialogues,
+                    "share": round(topic.share, 4),
+                    "typical": [
+                        self._quote(dialogue, place.first)
+                        for place in topic.typical
+                        for dialogue in opened.dialogues([opened.row(place.dialogue_id)])
+                    ],
+                }
+                for topic in parts.topics[: max(1, min(limit, TOPICS))]
+            ],
+        }  # fmt: skip
+
+    def facet(
+        self,
+        key: str,
+        collection: str = "",
+        *,
+        topic: int | None = None,
+        where: Sequence[str] = (),
+        after: str | None = None,
+        before: str | None = None,
+    ) -> answers.Facet:
+        """Count the values of one key of the metadata, of the labels ("label"), or of a facet; or give its mean.
+
+        :param key: key, as `overview` lists them.
+        :param topic: id of the topic whose dialogues count.
+        :param where: conditions on the metadata.
+        :param after: first day, an ISO date.
+        :param before: day before which dialogues began, an ISO date.
+        """
+        opened = self.opened(collection)
+        rows = opened.rows_of(Filters(after=after, before=before, where=tuple(where)), topic)
+        return figures.facet(opened, key, rows, most=VALUES)
+
+    def sheet(self, collection: str = "") -> answers.Sheet:
+        """Give the one-page report: the largest areas, what changed, how sure the topics are, and typical turns."""
+        opened = self.opened(collection)
+        summary = summarize(opened)
+        return {
+            "collection": opened.name,
+            "sentences": figures.sentences_of(summary),
+            "quotes": [
+                self._turn_of(excerpt.dialogue_id, excerpt.turn, excerpt.speaker, excerpt.text)
+                for area in summary.typical
+                for excerpt in area.excerpts
+            ],
+        }
+
+    def propose(
+        self,
+        action: Literal["rename", "merge", "split", "hide", "move"],
+        topic: int,
+        reason: str,
+        collection: str = "",
+        *,
+        name: str | None = None,
+        other: int | None = None,
+        dialogue_id: str | None = None,
+    ) -> answers.Proposal:
+        """Propose to change a topic. Nothing changes until a person accepts it on the page of `dial2vec explore`.
+
+        :param action: what to do with the topic.
+        :param topic: id of the topic.
+        :param reason: why, with ids of dialogues that show it.
+        :param name: new name, for rename.
+        :param other: id of the topic that joins it, for merge.
+        :param dialogue_id: dialogue that belongs to the topic, for move.
+        """
+        opened = self.opened(collection)
+        made = propose(opened, action, topic, reason, to=name, other=other, dialogue=dialogue_id)
+        about = opened.cluster(topic).name
+        return {
+            "collection": opened.name, "number": made.number, "decision": f"{action} “{named(about)}”", "note": WAITS,
+        }  # fmt: skip
+
+    def _hit(self, opened: OpenCollection, row: int, cosine: float, turns: list[answers.Quote]) -> answers.Hit:
+        [name], date = opened.ids_of([row]), opened.rows["date"][row].as_py()
+        return {
+            "dialogue_id": name, "cosine": round(cosine, 4), "date": None if date is None else date.isoformat(),
+            "topic": opened.topic_of(row), "labels": [named(label) for label in opened.rows["labels"][row].as_py()],
+            "turns": turns,
+        }  # fmt: skip
+
+    def _quote(self, dialogue: Dialogue, turn: int, most: int = 0) -> answers.Quote:
+        spoken = dialogue.turns[turn]
+        return self._turn_of(dialogue.dialogue_id, turn, spoken.speaker, spoken.text, most)
+
+    def _turn_of(self, dialogue_id: str, turn: int, speaker: str, text: str, most: int = 0) -> answers.Quote:
+        said_by = named(speaker)
+        text = self.marks(text, most) if most else self.marks(text)
+        return {"dialogue_id": dialogue_id, "turn": turn, "speaker": said_by, "text": text}
+
+
+def _few(k: int) -> int:
+    return max(1, min(k, HITS))
