@@ -14,6 +14,7 @@ from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.collection.clustering.curation import curate
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.notes import notes_file, read_notes
+from dial2vec.collection.clustering.proposals import propose
 from dial2vec.collection.explorer.curating import can_write, decide
 from dial2vec.collection.explorer.maps import CollectionMap, Maps
 from dial2vec.collection.explorer.server import application
@@ -113,13 +114,33 @@ def test_a_note_is_kept_shown_and_removed(client, make):
     assert read_notes(make.folder) == {}
 
 
+def test_a_proposal_of_an_agent_is_shown_accepted_and_taken_back(client, make, names):
+    before = names()
+    propose(Collection(make.folder), "rename", 1, "more exact", to="Lost cards")
+    propose(Collection(make.folder), "hide", 0, "noise")
+    client = Client(Collection(make.folder))
+    words = f"rename “{before[1]}” to “Lost cards”"
+    shown = client.get("/content").json()["proposals"]
+    assert shown[0] == {"number": 1, "topic": 1, "words": words, "reason": "more exact"}
+    answer = client.post("/curate", json={"action": "accept", "proposal": 1}).json()
+    assert answer["message"] == f"“{before[1]}” is called “Lost cards” now."
+    assert [made["number"] for made in client.get("/content").json()["proposals"]] == [2]
+    assert client.post("/curate", json={"action": "dismiss", "proposal": 2}).json()["message"].endswith("is dismissed.")
+    assert client.get("/content").json()["proposals"] == []
+    client.post("/curate", json={"action": "undo", "made": 1})
+    assert names() == before
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
         (b"{", "the body is no JSON object"),
         (b"[" * 100_000, "the body is no JSON object"),
         (b"3", "the body is no JSON object"),
-        (b'{"action": "burn", "topic": 1}', "expected one of rename, merge, split, pin, hide, move, undo, note"),
+        (
+            b'{"action": "burn", "topic": 1}',
+            "expected one of rename, merge, split, pin, hide, move, note, undo, accept, dismiss",
+        ),
         (b'{"topic": 1}', "without a known action"),
         (b'{"action": "hide", "topic": true}', "found 'topic' in a decision"),
         (b'{"action": "hide", "topic": 1, "path": "/"}', "found 'path' in a decision"),

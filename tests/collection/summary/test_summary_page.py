@@ -18,7 +18,7 @@ from .conftest import EVIL
 
 def sheet(name: str = "calls", word: str = "cards", *, areas: int = 2, rows: int = 3, text: str = "my card") -> Summary:
     """A sheet on which every text is given."""
-    excerpts = tuple(TypicalExcerpt(word, word, word, text) for _ in range(3))
+    excerpts = tuple(TypicalExcerpt(word, 0, word, word, text) for _ in range(3))
     change = ClearChange("more", 0.1, 0.2, 10, word, word)
     return Summary(
         name=name,

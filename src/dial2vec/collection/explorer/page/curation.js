@@ -55,6 +55,7 @@ class Curation {
     if (group.fine?.length > 1) button("Split", buttons, () => decide({ action: "split" }, `Splitting ${name}: ${measured}`));
     button("Hide", buttons, () => decide({ action: "hide" }, `Hiding ${name} …`));
     for (const { number, words, reason } of this.#proposed(topic)) {
+      this.bar.hidden = true;
       const asked = element("div", "", box, { className: "note" });
       element("p", `An agent proposes: ${words}. Its reason: “${reason}”`, asked);
       button("Accept", asked, () => this.#decide({ action: "accept", proposal: number }, `Working on it: ${words} …`, [asked]));

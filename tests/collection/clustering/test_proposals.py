@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from dial2vec.cli import main
+from dial2vec.collection import Collection
+from dial2vec.collection.clustering import cluster, read_clusters
+from dial2vec.collection.clustering import proposals as module
+from dial2vec.collection.clustering.decisions import read_decisions
+from dial2vec.collection.clustering.proposals import propose, read_proposals, settle
+from dial2vec.errors import ArtifactError, CorpusError
+from tests.collection.clustering.conftest import Maker
+
+
+@pytest.fixture
+def calls(tmp_path, dialogue) -> Collection:
+    """Clusters 0 and 1, of dialogues d0 to d19 and d20 to d39."""
+    maker = Maker(tmp_path / "c", dialogue)
+    cluster(maker.add(*[0] * 20, *[1] * 20), k=2)
+    return Collection(maker.folder)
+
+
+def names(calls: Collection) -> list[str]:
+    return [cluster.name for cluster in read_clusters(Collection(calls.folder))[0].clusters]
+
+
+def test_a_proposal_waits_and_is_carried_out_once_when_it_is_accepted(calls):
+    before = names(calls)
+    made = propose(calls, "rename", 1, "d20, turn 0\nsays\x1b so", to="Lost  cards\x07")
+    assert (made.number, made.to, made.reason) == (1, "Lost cards", "d20, turn 0 says so")
+    assert names(calls) == before
+    assert read_proposals(calls.folder) == [made]
+    settle(Collection(calls.folder), 1, accepted=True)
+    assert names(calls) == [before[0], "Lost cards"]
+    assert [made.state for made in read_proposals(calls.folder)] == ["accepted"]
+    with pytest.raises(CorpusError, match="no proposal 1 waits; expected one of none"):
+        settle(Collection(calls.folder), 1, accepted=True)
+
+
+def test_a_proposal_that_is_dismissed_changes_nothing_and_is_kept(calls):
+    before = names(calls)
+    propose(calls, "hide", 0, "noise")
+    propose(calls, "merge", 1, "alike", other=0)
+    assert settle(calls, 1, accepted=False) is None
+    assert names(calls) == before
+    assert read_decisions(calls.folder).made == ()
+    assert [made.state for made in read_proposals(calls.folder)] == ["dismissed", "open"]
+
+
+@pytest.mark.parametrize(
+    ("action", "options", "message"),
+    [
+        ("rename", {}, "found `rename` without what `rename` needs"),
+        ("hide", {"to": "a"}, "found `hide` with what `rename` needs"),
+        ("merge", {"other": 7}, "has no cluster 7"),
+        ("move", {"dialogue": "d99"}, "has no dialogue 'd99'"),
+        ("move", {"dialogue": "d0"}, "is in cluster 0"),
+        ("rename", {"to": " "}, "blank name"),
+    ],
+)
+def test_what_could_not_be_carried_out_is_refused(calls, action, options, message):
+    with pytest.raises(CorpusError, match=message):
+        propose(calls, action, 0, "why", **options)
+    assert read_proposals(calls.folder) == []
+
+
+def test_no_more_wait_than_a_person_can_read(calls, monkeypatch):
+    monkeypatch.setattr(module, "MOST", 1)
+    propose(calls, "hide", 0, "noise")
+    with pytest.raises(CorpusError, match="1 proposals wait already"):
+        propose(calls, "hide", 1, "noise")
+
+
+def test_a_damaged_file_is_named(calls):
+    (calls.folder / "proposals.jsonl").write_text("{\n", encoding="utf-8")
+    with pytest.raises(ArtifactError, match=r"proposals\.jsonl cannot be read"):
+        read_proposals(calls.folder)
+
+
+def test_the_shell_lists_accepts_and_dismisses(calls):
+    before = names(calls)
+    propose(calls, "rename", 1, "more exact", to="Lost cards")
+    propose(calls, "hide", 0, "noise")
+
+    def said(*options: str) -> str:
+        result = CliRunner().invoke(main, ["curate", str(calls.folder), "proposals", *options])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert f"rename “{before[1]}” to “Lost cards”\n     more exact" in said()
+    assert f"“{before[1]}” is called “Lost cards” now." in said("--accept", "1")
+    assert "Proposal 2 is dismissed.\n0 proposals of agents" in said("--dismiss", "2")
