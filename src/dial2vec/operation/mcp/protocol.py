@@ -33,6 +33,14 @@ topics, topic and sheet for what it is about, facet for counts, and compare for 
 conversations. Cite dialogue_id and turn for each claim about what was said, and share, interval and count for each
 claim about how many. Read a dialogue before quoting it. If nothing is close, or a difference may be chance, say so."""
 
+PROMPTS = {
+    "what_changed": "What changed in the conversations since {what}? Compare the periods, name only clear differences "
+    "with their intervals, and quote a turn of each from the dialogues that show it.",
+    "why": "Why do customers {what}? Find the key of the metadata or the turns that tell who does, compare them with "
+    "all others, read three of the dialogues, and say what the evidence supports and what it does not.",
+    "examples_of": "Can you show me three conversations in which {what}? Read each, and quote the turns that show it.",
+}
+
 
 def protocol_server(tools: CollectionTools) -> MCPServer[Any]:
     """Return the server of these tools, with a report of each collection as a resource, and prompts."""
@@ -56,39 +64,10 @@ def protocol_server(tools: CollectionTools) -> MCPServer[Any]:
         server.add_resource(
             FunctionResource(uri=f"dial2vec://{name}/sheet", name=f"{name} report", description=about, fn=sheet)
         )
-    for prompt in (what_changed, why, examples_of):
-        server.add_prompt(Prompt.from_function(prompt, description=inspect.getdoc(prompt)))
+    for name, form in PROMPTS.items():
+        about = form.partition("?")[0].format(what="...")
+        server.add_prompt(Prompt.from_function(_asking(form), name=name, description=f"{about}?"))
     return server
-
-
-def what_changed(since: str) -> str:
-    """What changed since a day.
-
-    :param since: day, an ISO date.
-    """
-    return (
-        f"What changed in the conversations since {since}? Compare the periods, name only clear differences with their "
-        "intervals, and quote a turn of each from the dialogues that show it."
-    )
-
-
-def why(what: str) -> str:
-    """Why customers do something.
-
-    :param what: what they do, such as "call twice".
-    """
-    return (
-        f"Why do customers {what}? Find the key of the metadata or the turns that tell who does, compare them with all "
-        "others, read three of the dialogues, and say what the evidence supports and what it does not."
-    )
-
-
-def examples_of(what: str) -> str:
-    """Three conversations in which something happens.
-
-    :param what: what happens in them.
-    """
-    return f"Show me three conversations in which {what}. Read each, and quote the turns that show it."
 
 
 def serve_over_http(server: MCPServer[Any], listening: socket.socket, tokens: AccessTokens) -> None:
@@ -127,6 +106,13 @@ def _refusing(tool: Callable[..., Any]) -> Callable[..., Any]:
             raise ToolError(str(error)) from error
 
     return call
+
+
+def _asking(form: str) -> Callable[[str], str]:
+    def prompt(what: str) -> str:
+        return form.format(what=what)
+
+    return prompt
 
 
 def _sheet(tools: CollectionTools, name: str) -> str:
