@@ -117,7 +117,11 @@ def collect(folder: Path, name: str, dialogues: list[Dialogue]) -> None:
     write_dialogues(source, [replace(dialogue, labels=()) for dialogue in dialogues])
     program = Path(sys.executable).with_name("dial2vec")
     page = ["--static", str(folder / f"{name}.html")]
-    subprocess.run([program, "look", source, "--output", folder / name, *page], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [program, "look", source, "--model", "general", "--output", folder / name, *page],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
 
 
 async def ask(

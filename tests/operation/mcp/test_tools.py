@@ -201,3 +201,18 @@ def test_names_of_collections_and_topics_are_checked(tools, desk, tmp_path):
         tools.topic(999)
     with pytest.raises(CorpusError, match="have the same name"):
         CollectionTools([desk, desk])
+
+
+@pytest.mark.parametrize("query", [" ", "w " * 6_000])
+def test_a_query_that_nobody_would_ask_is_refused(tools, query):
+    with pytest.raises(CorpusError, match=r"found a query of [\d,]+ characters; expected 1 to 10,000"):
+        tools.search(query)
+
+
+def test_the_report_of_dialogues_that_were_not_clustered_is_refused_unwritten(desk, tmp_path):
+    shutil.copytree(desk, tmp_path / "desk")
+    write_dialogues(tmp_path / "more.jsonl", [replace(planted()[0], dialogue_id="new")])
+    add(tmp_path / "desk", tmp_path / "more.jsonl", encoder=load_encoder("general"), progress=False)
+    with pytest.raises(CorpusError, match="desk has new dialogues; expected clustered ones"):
+        CollectionTools([tmp_path / "desk"]).sheet()
+    assert read_clusters(CollectionFolder(tmp_path / "desk"))[0].seen == 1011

@@ -24,6 +24,8 @@ from dial2vec.operation.mcp.quoting import ANSWER, READ, Marks, named
 
 # Answers have at most so many hits, topics, values of a key, and turns.
 HITS, TOPICS, VALUES, TURNS = 25, 50, 30, 60
+# Characters of a query.
+LONGEST = 10_000
 FAR = "Nothing is close: questions on other things come as near to these dialogues. Say so, or ask in other words."
 
 WAITS = "Nothing has changed: it waits for a person, on the page of `dial2vec explore` or in `dial2vec curate`."
@@ -115,6 +117,7 @@ class CollectionTools:
         total = sum(row["size"] for row in rows)
         chosen = [row for row in rows if area is None or opened.cluster(row["id"]).area == area]
         chosen = figures.ordered(chosen, order)
+        offset = max(0, offset)
         end = offset + max(1, min(limit, TOPICS))
         return {
             "collection": opened.name,
@@ -171,6 +174,10 @@ class CollectionTools:
         :param before: day before which dialogues began, an ISO date.
         :param unlike: texts whose meaning to avoid.
         """
+        if not 0 < len(query.strip()) <= LONGEST:
+            raise CorpusError(
+                f"found a query of {len(query):,} characters; expected 1 to {LONGEST:,}. Ask in a sentence."
+            )
         opened = self.opened(collection)
         filters = Filters(tuple(labels), tuple(speakers), after, before, tuple(where))
         rows = opened.rows_of(filters, topic)
@@ -227,9 +234,8 @@ class CollectionTools:
         opened = self.opened(collection)
         row, rows = opened.row(dialogue_id), opened.rows_of(Filters(), topic)
         near, cosines = nearest_rows(opened.adapted, opened.adapted[row], _few(k) + 1, rows=rows)
-        pairs = [(at, cosine) for at, cosine in zip(near.tolist(), cosines.tolist(), strict=True) if at != row][
-            : _few(k)
-        ]
+        others = near != row
+        pairs = list(zip(near[others].tolist(), cosines[others].tolist(), strict=True))[: _few(k)]
         dialogues = list(opened.dialogues([at for at, _ in pairs]))
         beside = opened.reading.of([at for at, _ in pairs], dialogues)
         hits = [
@@ -329,6 +335,11 @@ class CollectionTools:
     def sheet(self, collection: str = "") -> answers.Sheet:
         """Give the one-page report: the largest areas, what changed, how sure the topics are, and typical turns."""
         opened = self.opened(collection)
+        if opened.grouped.clusters.seen != len(opened):
+            # The report would cluster them, and these tools do not write.
+            raise CorpusError(
+                f"{opened.name} has new dialogues; expected clustered ones. Run `dial2vec cluster` first."
+            )
         summary = summarize(opened)
         return {
             "collection": opened.name,
