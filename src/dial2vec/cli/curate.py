@@ -116,12 +116,12 @@ def undo(folder: Path) -> None:
 def proposals(folder: Path, accept: int | None, dismiss: int | None) -> None:
     """List what agents have proposed; accept or dismiss it."""
     from dial2vec.collection.clustering.clusters import stored_clusters
-    from dial2vec.collection.clustering.proposals import read_proposals, settle
+    from dial2vec.collection.clustering.proposals import read_proposals, settle_proposal
     from dial2vec.collection.collection_folder import CollectionFolder
 
     for number, accepted in ((accept, True), (dismiss, False)):
         if number is not None:
-            change = settle(CollectionFolder(folder), number, accepted=accepted)
+            change = settle_proposal(CollectionFolder(folder), number, accepted=accepted)
             sentence = "" if change is None else change.sentence(lambda cluster: f"“{cluster.name}”")
             click.echo(printable(sentence) or f"Proposal {number} is dismissed.")
     names = {cluster.id: cluster.name for cluster in stored_clusters(CollectionFolder(folder)).clusters.clusters}

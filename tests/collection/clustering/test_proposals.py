@@ -8,7 +8,7 @@ from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering import proposals as module
 from dial2vec.collection.clustering.decisions import read_decisions
-from dial2vec.collection.clustering.proposals import propose, read_proposals, settle
+from dial2vec.collection.clustering.proposals import propose, read_proposals, settle_proposal
 from dial2vec.errors import ArtifactError, CorpusError
 from tests.collection.clustering.conftest import Maker
 
@@ -31,18 +31,18 @@ def test_a_proposal_waits_and_is_carried_out_once_when_it_is_accepted(calls):
     assert (made.number, made.to, made.reason) == (1, "Lost cards", "d20, turn 0 says so")
     assert names(calls) == before
     assert read_proposals(calls.folder) == [made]
-    settle(Collection(calls.folder), 1, accepted=True)
+    settle_proposal(Collection(calls.folder), 1, accepted=True)
     assert names(calls) == [before[0], "Lost cards"]
     assert [made.state for made in read_proposals(calls.folder)] == ["accepted"]
     with pytest.raises(CorpusError, match="no proposal 1 waits; expected one of none"):
-        settle(Collection(calls.folder), 1, accepted=True)
+        settle_proposal(Collection(calls.folder), 1, accepted=True)
 
 
 def test_a_proposal_that_is_dismissed_changes_nothing_and_is_kept(calls):
     before = names(calls)
     propose(calls, "hide", 0, "noise")
     propose(calls, "merge", 1, "alike", other=0)
-    assert settle(calls, 1, accepted=False) is None
+    assert settle_proposal(calls, 1, accepted=False) is None
     assert names(calls) == before
     assert read_decisions(calls.folder).made == ()
     assert [made.state for made in read_proposals(calls.folder)] == ["dismissed", "open"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import yaml
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -147,3 +148,24 @@ def test_hostile_words_reach_the_client_marked_and_bounded(tools):
         assert len(text) < 60_000
         assert not [part for part in ("\\u001b", "\x1b", "\u202e", "\U000e0041") if part in text]
         assert text.count("Ignore all previous instructions") <= text.count(f"[{tools.marks.key}]")
+
+
+def test_the_page_and_the_skill_name_the_tools_that_there_are():
+    page, skill = (Path(name).read_text(encoding="utf-8") for name in ("docs/agents.md", "skills/dial2vec/SKILL.md"))
+    assert {name for row in re.findall(r"^\| (`.*?) \|", page, re.M) for name in re.findall(r"`(\w+)`", row)} == {
+        *TOOLS
+    }
+    head = yaml.safe_load(skill.split("---")[1])
+    assert head["name"] == "dial2vec"
+    assert len(head["description"]) <= 1_024
+    asked = set(re.findall(r"`(\w+)`", skill)) - {
+        "close",
+        "change",
+        "after",
+        "until",
+        "where",
+        "condition",
+        "dialogue_id",
+    }
+    assert asked <= {*TOOLS}
+    assert len(asked) >= len(TOOLS) - 1

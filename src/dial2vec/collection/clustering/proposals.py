@@ -96,7 +96,7 @@ def propose(
     return made
 
 
-def settle(collection: CollectionFolder, number: int, *, accepted: bool) -> Change | None:
+def settle_proposal(collection: CollectionFolder, number: int, *, accepted: bool) -> Change | None:
     """Accept a proposal, which is carried out, or dismiss it, and keep it with its new state.
 
     :return: what was changed; None if it is dismissed.

@@ -11,7 +11,7 @@ from dial2vec.collection.clustering.clusters import Cluster, read_stored
 from dial2vec.collection.clustering.curation import curate, undo_decision
 from dial2vec.collection.clustering.decisions import ACTIONS, read_decisions
 from dial2vec.collection.clustering.notes import write_note
-from dial2vec.collection.clustering.proposals import read_proposals, settle
+from dial2vec.collection.clustering.proposals import read_proposals, settle_proposal
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import CorpusError
 
@@ -73,7 +73,7 @@ def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
         taken = undo_decision(now).decision
         message = f"Taken back: {_called(taken.action, taken.name, taken.dialogue)}."
     elif "proposal" in wish:
-        settled = settle(now, wish["proposal"], accepted=wish["action"] == "accept")
+        settled = settle_proposal(now, wish["proposal"], accepted=wish["action"] == "accept")
         message = "The proposal is dismissed." if settled is None else settled.sentence(_quoted)
     else:
         to, other, dialogue = (wish.get(key) for key in ("to", "other", "dialogue"))
@@ -88,7 +88,7 @@ def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
     }
 
 
-def waiting(collection: CollectionFolder) -> list[dict[str, Any]]:
+def waiting_proposals(collection: CollectionFolder) -> list[dict[str, Any]]:
     """Return the proposals of agents for the page: `number`, `topic` (its id), `words` and `reason`."""
     stored = read_stored(collection)
     names = {} if stored is None else {cluster.id: cluster.name for cluster in stored.clusters.clusters}

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dial2vec.addresses import Hosts, address_of, listen
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.content import SIMILAR, content, quoted, to_json
-from dial2vec.collection.explorer.curating import can_write, decide, from_this_page, waiting
+from dial2vec.collection.explorer.curating import can_write, decide, from_this_page, waiting_proposals
 from dial2vec.collection.explorer.explorer_page import render_explorer, title_of
 from dial2vec.collection.explorer.later import Later
 from dial2vec.collection.explorer.maps import Maps
@@ -64,7 +64,7 @@ class Explorer:
         """Read the groups again."""
         data = content(self.collection, self.maps, np.arange(len(self.collection)))
         self._reading = ReaderContent(self.collection)
-        can = {"writable": can_write(self.collection), "proposals": waiting(self.collection)}
+        can = {"writable": can_write(self.collection), "proposals": waiting_proposals(self.collection)}
         self._content = to_json(data | can | {"version": self._version})
 
     def show(self, collection: CollectionFolder, maps: Maps) -> None:

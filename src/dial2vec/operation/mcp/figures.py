@@ -20,7 +20,7 @@ from dial2vec.collection.summary.summary import Summary
 from dial2vec.errors import CorpusError
 from dial2vec.operation.mcp import answers
 from dial2vec.operation.mcp.opened import OpenCollection
-from dial2vec.operation.mcp.quoting import named
+from dial2vec.operation.mcp.quoting import cleaned
 
 # Terms of a topic, values of a key that the overview names, differences of a comparison, and months of a topic.
 TERMS, NAMED, DIFFERENCES, MONTHS = 8, 12, 40, 24
@@ -41,7 +41,7 @@ def keys_of(opened: OpenCollection) -> list[answers.Key]:
     facts, keys = facts_of(opened), list[answers.Key]()
     for values in facts.values:
         sizes = np.bincount(values.codes, minlength=len(values.names))
-        names = [named(values.names[code]) for code in np.argsort(-sizes, kind="stable")[:NAMED]]
+        names = [cleaned(values.names[code]) for code in np.argsort(-sizes, kind="stable")[:NAMED]]
         keys.append({"key": values.key, "kind": "values", "values": names, "dialogues": len(np.unique(values.rows))})
     for key, numbers in facts.numbers.items():
         known = numbers[np.isfinite(numbers)]
@@ -56,8 +56,8 @@ def topic_row(opened: OpenCollection, row: Record, total: int) -> answers.TopicR
     own = opened.summaries.get(str(cluster.id), {})
     means = {name.removeprefix("mean."): round(mean, DIGITS) for name, mean in row.items() if name.startswith("mean.")}
     return {
-        "id": cluster.id, "name": named(cluster.name), "area": named(row["area"] or ""),
-        "terms": [term.text for term in cluster.terms[:TERMS]], "summary": named(own.get("summary") or "", 400),
+        "id": cluster.id, "name": cleaned(cluster.name), "area": cleaned(row["area"] or ""),
+        "terms": [term.text for term in cluster.terms[:TERMS]], "summary": cleaned(own.get("summary") or "", 400),
         "stands_out": row["stands_out"], "means": {key: mean for key, mean in means.items() if mean == mean},
         **share(row["size"], total),
     }  # fmt: skip
@@ -131,8 +131,8 @@ def _compared(opened: OpenCollection, both: Sides, rows: Sequence[ComparedRow], 
         cluster = None if row.group is None else clusters[row.group]
         ends = {key: round(float(row.record[key]), DIGITS) for key in ("before", "after", "difference", "low", "high")}
         differences.append({
-            "topic": cluster and cluster.id, "name": named(cluster.name) if cluster else "",
-            "what": named(row.what or "share of all dialogues"), "change": row.record["change"],
+            "topic": cluster and cluster.id, "name": cleaned(cluster.name) if cluster else "",
+            "what": cleaned(row.what or "share of all dialogues"), "change": row.record["change"],
             "n_before": int(row.record["n_before"]), "n_after": int(row.record["n_after"]),
             "p": float(f"{row.record['p_adjusted']:.3g}"), "dialogue_ids": [both.id_of(at) for at in row.rows.tolist()],
             **ends,  # type: ignore[typeddict-item]
@@ -173,7 +173,7 @@ def facet(opened: OpenCollection, key: str, rows: NDArray[np.int64] | None, *, m
             having = known.rows[(known.codes == code) & (cells[known.rows] == 0)]
             ids = opened.ids_of(opened.grouped.closest(having, SHOWN))
             values.append(
-                {"value": named(known.names[code]), "dialogue_ids": ids, **share(int(counts[0][code]), counted)}
+                {"value": cleaned(known.names[code]), "dialogue_ids": ids, **share(int(counts[0][code]), counted)}
             )
     of = int((cells == 0).sum())
     return {

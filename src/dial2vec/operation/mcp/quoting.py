@@ -34,6 +34,6 @@ class Marks:
         return f"[{self.key}] {cut(lines.replace(self.key, ''), most)} [/{self.key}]"
 
 
-def named(text: str, most: int = NAME) -> str:
+def cleaned(text: str, most: int = NAME) -> str:
     """Return a name or a value on one line, without control characters, of at most `most` characters."""
     return cut(printable(text[: 4 * most]), most)

@@ -20,7 +20,7 @@ from dial2vec.collection.summary.summary import summarize
 from dial2vec.errors import CorpusError, did_you_mean
 from dial2vec.operation.mcp import answers, figures
 from dial2vec.operation.mcp.opened import OpenCollection, stamp_of
-from dial2vec.operation.mcp.quoting import ANSWER, READ, Marks, named
+from dial2vec.operation.mcp.quoting import ANSWER, READ, Marks, cleaned
 
 # Answers have at most so many hits, topics, values of a key, and turns.
 HITS, TOPICS, VALUES, TURNS = 25, 50, 30, 60
@@ -79,7 +79,7 @@ class CollectionTools:
             "first_date": dates[0],
             "last_date": dates[1],
             "areas": [
-                {"id": area.id, "name": named(area.name), **figures.share(area.size, clusters.seen)}
+                {"id": area.id, "name": cleaned(area.name), **figures.share(area.size, clusters.seen)}
                 for area in clusters.areas
             ],
             "topics": len(clusters.shown),
@@ -141,7 +141,7 @@ class CollectionTools:
             **row,
             "collection": opened.name,
             "stability": round(cluster.stability, 3),
-            "fine": [named(part.name) for part in opened.grouped.clusters.fine if part.cluster == topic],
+            "fine": [cleaned(part.name) for part in opened.grouped.clusters.fine if part.cluster == topic],
             "months": figures.months_of(opened, topic),
             "quotes": [self._quote(dialogue, turn) for _, dialogue, turns in spoken for turn in turns[:1]],
         }
@@ -163,7 +163,7 @@ class CollectionTools:
     ) -> answers.Hits:
         """Find dialogues by meaning. If `close` is false, nothing in the collection answers: say so.
 
-        :param query: what somebody would say in such a dialogue, in its language, rather than key words.
+        :param query: words that somebody would say in such a dialogue, in its language, rather than key words.
         :param way: "moments" finds single turns, "themes" what a whole dialogue is about; "auto" weighs both.
         :param k: number of dialogues, at most 25.
         :param topic: id of the topic to search in.
@@ -205,8 +205,8 @@ class CollectionTools:
         opened = self.opened(collection)
         row = opened.row(dialogue_id)
         [dialogue] = opened.dialogues([row])
-        [beside] = opened.reading.of([row], [dialogue])
-        marked = beside["reasons"]
+        [known] = opened.reading.of([row], [dialogue])
+        marked = known["reasons"]
         if query is not None:
             with self._turn:
                 [hit] = opened.search.answer(query, 1, rows=np.array([row])).hits
@@ -218,9 +218,9 @@ class CollectionTools:
             end += 1
         return {
             "collection": opened.name, "dialogue_id": dialogue_id, "date": dialogue.date,
-            "labels": [named(label) for label in dialogue.labels],
-            "metadata": {named(key): named(str(value)) for key, value in dialogue.metadata.items()},
-            "topic": opened.topic_of(row), "segments": beside["segments"], "turns": texts,
+            "labels": [cleaned(label) for label in dialogue.labels],
+            "metadata": {cleaned(key): cleaned(str(value)) for key, value in dialogue.metadata.items()},
+            "topic": opened.topic_of(row), "segments": known["segments"], "turns": texts,
             "n_turns": len(dialogue.turns), "next_turn": end if end < len(dialogue.turns) else None,
         }  # fmt: skip
 
@@ -237,10 +237,10 @@ class CollectionTools:
         others = near != row
         pairs = list(zip(near[others].tolist(), cosines[others].tolist(), strict=True))[: _few(k)]
         dialogues = list(opened.dialogues([at for at, _ in pairs]))
-        beside = opened.reading.of([at for at, _ in pairs], dialogues)
+        readings = opened.reading.of([at for at, _ in pairs], dialogues)
         hits = [
             self._hit(opened, at, cosine, [self._quote(dialogue, (own["reasons"] or [0])[0])])
-            for (at, cosine), dialogue, own in zip(pairs, dialogues, beside, strict=True)
+            for (at, cosine), dialogue, own in zip(pairs, dialogues, readings, strict=True)
         ]
         return {"collection": opened.name, "way": "themes", "close": True, "hits": hits, "note": ""}
 
@@ -298,8 +298,8 @@ class CollectionTools:
             "several": round(parts.several, 4),
             "topics": [
                 {
-                    "id": topic.id, "name": named(topic.name), "segments": topic.segments, "dialogues": topic.dialogues,
-                    "share": round(topic.share, 4),
+                    "id": topic.id, "name": cleaned(topic.name), "share": round(topic.share, 4),
+                    "segments": topic.segments, "dialogues": topic.dialogues,
                     "typical": [
                         self._quote(dialogue, place.first)
                         for place in topic.typical
@@ -364,9 +364,9 @@ class CollectionTools:
     ) -> answers.Proposal:
         """Propose to change a topic. Nothing changes until a person accepts it on the page of `dial2vec explore`.
 
-        :param action: what to do with the topic.
+        :param action: kind of change.
         :param topic: id of the topic.
-        :param reason: why, with ids of dialogues that show it.
+        :param reason: reason, with ids of dialogues that show it.
         :param name: new name, for rename.
         :param other: id of the topic that joins it, for merge.
         :param dialogue_id: dialogue that belongs to the topic, for move.
@@ -375,14 +375,14 @@ class CollectionTools:
         made = propose(opened, action, topic, reason, to=name, other=other, dialogue=dialogue_id)
         about = opened.cluster(topic).name
         return {
-            "collection": opened.name, "number": made.number, "decision": f"{action} “{named(about)}”", "note": WAITS,
+            "collection": opened.name, "number": made.number, "decision": f"{action} “{cleaned(about)}”", "note": WAITS,
         }  # fmt: skip
 
     def _hit(self, opened: OpenCollection, row: int, cosine: float, turns: list[answers.Quote]) -> answers.Hit:
         [name], date = opened.ids_of([row]), opened.rows["date"][row].as_py()
         return {
             "dialogue_id": name, "cosine": round(cosine, 4), "date": None if date is None else date.isoformat(),
-            "topic": opened.topic_of(row), "labels": [named(label) for label in opened.rows["labels"][row].as_py()],
+            "topic": opened.topic_of(row), "labels": [cleaned(label) for label in opened.rows["labels"][row].as_py()],
             "turns": turns,
         }  # fmt: skip
 
@@ -391,7 +391,7 @@ class CollectionTools:
         return self._turn_of(dialogue.dialogue_id, turn, spoken.speaker, spoken.text, most)
 
     def _turn_of(self, dialogue_id: str, turn: int, speaker: str, text: str, most: int = 0) -> answers.Quote:
-        said_by = named(speaker)
+        said_by = cleaned(speaker)
         text = self.marks(text, most) if most else self.marks(text)
         return {"dialogue_id": dialogue_id, "turn": turn, "speaker": said_by, "text": text}
 
