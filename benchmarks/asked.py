@@ -172,7 +172,7 @@ async def examples(call: Call, words: str, _: dict[str, Dialogue]) -> list[tuple
     cited = []
     for hit in (await call("search", query=words, k=3))["hits"]:
         read = await call("read", dialogue_id=hit["dialogue_id"], query=words)
-        assert any(turn["marked"] for turn in read["turns"]) or read["next_turn"]
+        assert any(turn["relevant"] for turn in read["turns"]) or read["next_turn"]
         cited.append((hit["dialogue_id"], hit["turns"][0]["turn"]))
     return cited
 

@@ -116,8 +116,10 @@ def test_facet_counts_values_and_means(tools):
     late = [dialogue.metadata["channel"] for dialogue in dialogues if dialogue.date >= SINCE]
     counts = {value["value"]: value["count"] for value in answer["values"]}
     assert counts == {name: late.count(name) for name in set(late)}
-    own = tools.facet("CSAT", topic=the(tools, "Lost card"))["mean"]
-    assert own["low"] < own["mean"] < own["high"] < tools.facet("CSAT")["mean"]["low"]
+    own, everybody = tools.facet("CSAT", topic=the(tools, "Lost card")), tools.facet("CSAT")
+    assert own["low"] < own["mean"] < own["high"] < everybody["low"]
+    one = tools.facet("CSAT", where=["CSAT == 5"], topic=the(tools, "Lost card"), after="2027-01-01")
+    assert (one["counted"], one["mean"], one["low"]) == (0, None, None)
     with pytest.raises(CorpusError, match="Name one of these"):
         tools.facet("colour")
 

@@ -10,12 +10,16 @@ from typing_extensions import TypedDict
 
 
 class Quote(TypedDict):
-    """What somebody said; `text` stands between marks and may be cut."""
+    """What somebody said; `text` stands between marks and may be cut.
+
+    In a dialogue that is read, turns are `relevant` that speak for its topic or answer the query; elsewhere all are.
+    """
 
     dialogue_id: str
     turn: int
     speaker: str
     text: str
+    relevant: bool
 
 
 class Share(TypedDict):
@@ -124,12 +128,6 @@ class Hits(TypedDict):
     note: str
 
 
-class Turn(Quote):
-    """A turn; `marked` if it speaks for the topic of its dialogue, or answers the question."""
-
-    marked: bool
-
-
 class Span(TypedDict):
     """A segment."""
 
@@ -148,7 +146,7 @@ class Reading(TypedDict):
     metadata: dict[str, str]
     topic: str | None
     segments: list[Span]
-    turns: list[Turn]
+    turns: list[Quote]
     n_turns: int
     next_turn: int | None
 
@@ -208,24 +206,25 @@ class Segments(TypedDict):
     topics: list[SegmentTopic]
 
 
-class Mean(TypedDict):
-    """Mean of a number with its interval, null for a single dialogue."""
-
-    count: int
-    mean: float
-    low: float | None
-    high: float | None
-
-
 class Facet(TypedDict):
-    """Values of one key, or the mean of its numbers; `without` counts the dialogues that have no value."""
+    """Values of one key, or the mean of its numbers with its interval; `counted` dialogues have the key."""
 
     collection: str
     key: str
     dialogues: int
-    without: int
+    counted: int
     values: list[Value]
-    mean: Mean | None
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+class Noted(TypedDict):
+    """A decision that waits for a person."""
+
+    collection: str
+    number: int
+    note: str
 
 
 class Sheet(TypedDict):
@@ -234,12 +233,3 @@ class Sheet(TypedDict):
     collection: str
     sentences: list[str]
     quotes: list[Quote]
-
-
-class Proposal(TypedDict):
-    """A decision that waits for a person."""
-
-    collection: str
-    number: int
-    decision: str
-    note: str

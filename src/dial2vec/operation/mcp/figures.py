@@ -157,28 +157,23 @@ def facet(opened: OpenCollection, key: str, rows: NDArray[np.int64] | None, *, m
     facts = facts_of(opened, keys=[key])
     cells = np.zeros(len(opened), dtype=np.int64) if rows is None else np.full(len(opened), -1)
     cells[slice(None) if rows is None else rows] = 0
-    counted, values, mean = 0, list[answers.Value](), None
+    values, counted, mean, half = list[answers.Value](), 0, np.nan, np.nan
     if key in facts.numbers:
         sums, middle = sums_of(facts.numbers[key], cells, 1)
-        counted = int(sums[0][0])
-        (average,), (sd,) = mean_and_sd(sums, middle)
-        half = float(stdtrit(counted - 1, 0.975) * sd / counted**0.5) if counted > 1 else float("inf")
-        ends = [None if half == float("inf") else round(average + side * half, DIGITS) for side in (-1, 1)]
-        if counted:
-            mean = answers.Mean(count=counted, mean=round(float(average), DIGITS), low=ends[0], high=ends[1])
+        counted, ((mean,), (sd,)) = int(sums[0][0]), mean_and_sd(sums, middle)
+        half = stdtrit(max(1, counted - 1), 0.975) * sd / max(1, counted) ** 0.5
     for known in facts.values:
         counts, totals = known.counts(cells, 1)
         counted = int(totals[0])
         for code in np.argsort(-counts[0], kind="stable")[:most]:
             having = known.rows[(known.codes == code) & (cells[known.rows] == 0)]
-            ids = opened.ids_of(opened.grouped.closest(having, SHOWN))
-            values.append(
-                {"value": cleaned(known.names[code]), "dialogue_ids": ids, **share(int(counts[0][code]), counted)}
-            )
-    of = int((cells == 0).sum())
+            ids, count = opened.ids_of(opened.grouped.closest(having, SHOWN)), int(counts[0][code])
+            if count:
+                values.append({"value": cleaned(known.names[code]), "dialogue_ids": ids, **share(count, counted)})
+    three = (None if end != end else round(float(end), DIGITS) for end in (mean, mean - half, mean + half))
     return {
-        "collection": opened.name, "key": key, "dialogues": of, "without": of - counted,
-        "values": [value for value in values if value["count"]], "mean": mean,
+        "collection": opened.name, "key": key, "dialogues": int((cells == 0).sum()), "counted": counted,
+        "values": values, **dict(zip(("mean", "low", "high"), three, strict=True)),  # type: ignore[typeddict-item]
     }  # fmt: skip
 
 

@@ -73,21 +73,15 @@ class CollectionTools:
         """
         opened = self.opened(collection)
         clusters, dates = opened.grouped.clusters, opened.dates
+        areas: list[answers.AreaShare] = [
+            {"id": area.id, "name": cleaned(area.name), **figures.share(area.size, clusters.seen)}
+            for area in clusters.areas
+        ]
         return {
-            "collection": opened.name,
-            "dialogues": len(opened),
-            "first_date": dates[0],
-            "last_date": dates[1],
-            "areas": [
-                {"id": area.id, "name": cleaned(area.name), **figures.share(area.size, clusters.seen)}
-                for area in clusters.areas
-            ],
-            "topics": len(clusters.shown),
-            "keys": figures.keys_of(opened),
-            "segments": opened.has_segments,
-            "collections": self.names,
-            "note": self.marks.meaning,
-        }
+            "collection": opened.name, "dialogues": len(opened), "first_date": dates[0], "last_date": dates[1],
+            "areas": areas, "topics": len(clusters.shown), "keys": figures.keys_of(opened),
+            "segments": opened.has_segments, "collections": self.names, "note": self.marks.meaning,
+        }  # fmt: skip
 
     def topics(
         self,
@@ -195,25 +189,25 @@ class CollectionTools:
     def read(
         self, dialogue_id: str, collection: str = "", *, first_turn: int = 0, turns: int = 30, query: str | None = None
     ) -> answers.Reading:
-        """Read a dialogue. Turns that speak for its topic are marked, or with `query` those that answer it.
+        """Read a dialogue. Turns that speak for its topic are `relevant`, or with `query` those that answer it.
 
         :param dialogue_id: id of the dialogue.
         :param first_turn: number of the first turn, from 0; `next_turn` of an answer goes on.
         :param turns: number of turns, at most 60; fewer come if they are long.
-        :param query: question whose answers are marked.
+        :param query: question whose answers are relevant.
         """
         opened = self.opened(collection)
         row = opened.row(dialogue_id)
         [dialogue] = opened.dialogues([row])
         [known] = opened.reading.of([row], [dialogue])
-        marked = known["reasons"]
+        relevant = known["reasons"]
         if query is not None:
             with self._turn:
                 [hit] = opened.search.answer(query, 1, rows=np.array([row])).hits
-            marked = [turn.number for turn in hit.turns]
-        texts, end, room = list[answers.Turn](), max(0, first_turn), ANSWER
+            relevant = [turn.number for turn in hit.turns]
+        texts, end, room = list[answers.Quote](), max(0, first_turn), ANSWER
         while end < min(len(dialogue.turns), first_turn + max(1, min(turns, TURNS))) and room > 0:
-            texts.append({**self._quote(dialogue, end, min(READ, room)), "marked": end in marked})
+            texts.append(self._quote(dialogue, end, min(READ, room)) | {"relevant": end in relevant})
             room -= len(texts[-1]["text"])
             end += 1
         return {
@@ -361,7 +355,7 @@ class CollectionTools:
         name: str | None = None,
         other: int | None = None,
         dialogue_id: str | None = None,
-    ) -> answers.Proposal:
+    ) -> answers.Noted:
         """Propose to change a topic. Nothing changes until a person accepts it on the page of `dial2vec explore`.
 
         :param action: kind of change.
@@ -373,10 +367,7 @@ class CollectionTools:
         """
         opened = self.opened(collection)
         made = propose(opened, action, topic, reason, to=name, other=other, dialogue=dialogue_id)
-        about = opened.cluster(topic).name
-        return {
-            "collection": opened.name, "number": made.number, "decision": f"{action} “{cleaned(about)}”", "note": WAITS,
-        }  # fmt: skip
+        return {"collection": opened.name, "number": made.number, "note": WAITS}
 
     def _hit(self, opened: OpenCollection, row: int, cosine: float, turns: list[answers.Quote]) -> answers.Hit:
         [name], date = opened.ids_of([row]), opened.rows["date"][row].as_py()
@@ -391,9 +382,8 @@ class CollectionTools:
         return self._turn_of(dialogue.dialogue_id, turn, spoken.speaker, spoken.text, most)
 
     def _turn_of(self, dialogue_id: str, turn: int, speaker: str, text: str, most: int = 0) -> answers.Quote:
-        said_by = cleaned(speaker)
         text = self.marks(text, most) if most else self.marks(text)
-        return {"dialogue_id": dialogue_id, "turn": turn, "speaker": said_by, "text": text}
+        return {"dialogue_id": dialogue_id, "turn": turn, "speaker": cleaned(speaker), "text": text, "relevant": True}
 
 
 def _few(k: int) -> int:
