@@ -1,7 +1,7 @@
 """Asking a language model at any address that speaks OpenAI's interface of chat completions.
 
 Only `model` and `messages` are sent: some servers refuse a temperature, others a limit of tokens under one of its two
-names. Redirections are not followed, because urllib would send the key to the new address, too.
+names. Redirections are not followed, because the key would go to the new address, too.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ from __future__ import annotations
 import json
 import os
 import time
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.message import Message
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException
-from typing import IO, Any, Literal
-from urllib.error import HTTPError, URLError
+from typing import TYPE_CHECKING, Any, Literal
 
 from conversations.words import printable
 from dial2vec.config import LanguageModel
 from dial2vec.errors import Dial2vecError
+
+if TYPE_CHECKING:
+    import httpx
 
 # Tries of one question, seconds before the second try (doubled for each further one), and longest wait.
 TRIES, FIRST_WAIT, LONGEST_WAIT = 3, 1.0, 60.0
@@ -52,13 +51,6 @@ class ModelAnswer:
     tokens_out: int = 0
 
 
-class _NoRedirection(urllib.request.HTTPRedirectHandler):
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
-    ) -> None:
-        return None
-
-
 class _AgainError(Exception):
     """The question may be tried again after some seconds; None means the usual wait."""
 
@@ -79,11 +71,10 @@ def ask(settings: LanguageModel, messages: Sequence[Mapping[str, str]]) -> Model
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     headers |= {"Authorization": f"Bearer {key}"} if key else {}
     body = json.dumps({"model": settings.model, "messages": list(messages)}).encode()
-    request = urllib.request.Request(_endpoint(settings), data=body, headers=headers, method="POST")
     wait = FIRST_WAIT
     for last in range(TRIES - 1, -1, -1):
         try:
-            return _answer_of(_sent(request, settings, key), settings)
+            return _answer_of(_sent(body, headers, settings, key), settings)
         except _AgainError as again:
             seconds = wait if again.seconds is None else again.seconds
             if not last or seconds > LONGEST_WAIT:
@@ -112,49 +103,39 @@ def _key(settings: LanguageModel) -> str:
     return key
 
 
-def _sent(request: urllib.request.Request, settings: LanguageModel, key: str) -> bytes:
-    """Send the request, and return the answer's body; `timeout` counts for the whole answer, not for each byte."""
-    opener = urllib.request.build_opener(_NoRedirection)
-    end = time.monotonic() + settings.timeout
-    parts, size = [], 0
+def _sent(question: bytes, headers: Mapping[str, str], settings: LanguageModel, key: str) -> bytes:
+    """Send the question, and return the answer's body; `timeout` counts for the whole answer, not for each byte."""
+    import httpx
+
+    body, end = bytearray(), time.monotonic() + settings.timeout
     try:
-        with opener.open(request, timeout=settings.timeout) as response:
-            while part := response.read1(65_536):
-                parts.append(part)
-                size += len(part)
-                if size > LARGEST:
+        with httpx.stream(
+            "POST", _endpoint(settings), content=question, headers=headers, timeout=settings.timeout
+        ) as response:
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > LARGEST:
                     raise AnswerError(
                         f"{settings.address} sent more than {LARGEST:,} bytes; expected a short answer. Check address "
                         "and model in operation.yaml."
                     )
                 if time.monotonic() > end:
                     raise _AgainError("too slow")
-    except HTTPError as error:
-        raise _of_status(error, settings, key) from error
-    except TimeoutError as error:
+    except httpx.TimeoutException as error:
         raise _AgainError("too slow") from error
-    except URLError as error:
-        raise _AgainError(
-            "too slow" if isinstance(error.reason, TimeoutError) else printable(str(error.reason))
-        ) from error
-    except (OSError, HTTPException) as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise _AgainError(printable(str(error)) or type(error).__name__) from error
-    return b"".join(parts)
+    if not response.is_success:
+        raise _of_status(response, body.decode(errors="replace"), settings, key)
+    return bytes(body)
 
 
-def _of_status(error: HTTPError, settings: LanguageModel, key: str) -> Exception:
-    """Return the exception for an HTTP status; a server that repeats the key in its message does not show it."""
-    try:
-        reason = error.read(10_000).decode(errors="replace")
-    except (OSError, HTTPException):
-        reason = ""
+def _of_status(response: httpx.Response, reason: str, settings: LanguageModel, key: str) -> Exception:
+    """Return the exception for a status; a server that repeats the key in its message does not show it."""
     reason = printable(reason.replace(key, "***") if key else reason, SHOWN) or "no reason"
-    status, where = error.code, settings.address
+    status, where, variable = response.status_code, settings.address, settings.key_variable
     if status in (401, 403):
-        refused = (
-            f"the key in {settings.key_variable}" if key else f"a question without key: {settings.key_variable} is"
-        )
-        refused += "" if key else " not set"
+        refused = f"the key in {variable}" if key else f"a question without key: {variable} is not set"
         return RefusedError(f"{where} refused {refused} (status {status}: {reason}). Set the variable to a valid key.")
     if status in (404, 405) or status // 100 == 3:
         return RefusedError(
@@ -162,7 +143,7 @@ def _of_status(error: HTTPError, settings: LanguageModel, key: str) -> Exception
             "and model in operation.yaml; most addresses end in /v1."
         )
     if status == TOO_MANY or status >= SERVER_ERROR:
-        return _AgainError(f"status {status}: {reason}", _retry_after(error.headers.get("Retry-After")))
+        return _AgainError(f"status {status}: {reason}", _retry_after(response.headers.get("Retry-After")))
     return AnswerError(f"{where} did not take the question (status {status}: {reason}). Check model in operation.yaml.")
 
 
