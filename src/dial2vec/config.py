@@ -354,6 +354,8 @@ class LanguageModel:
     price_out: float = bounded(0.0, low=0)
     timeout: float = bounded(60.0, low=0.1, high=3600)
     dialogues_per_group: int = bounded(4, low=1, high=50)
+    instructions: str = ""
+    concurrency: int = bounded(4, low=1, high=64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ from dial2vec.addresses import is_web_address
 from dial2vec.config import EQUAL_SHARES, JOIN, LanguageModel, Operation, PreservingWay, Settings
 from dial2vec.errors import SettingsError, did_you_mean
 
+# Most characters of the operator's instructions about names: each question holds them.
+INSTRUCTIONS = 1000
+
 # Methods that train on parts of dialogues, so a hierarchy would stay untrained.
 WITHOUT_HIERARCHY = ("dse", "dialoguecse", "dialaug")
 # Methods that train on single utterances, so turn and role embeddings would learn only their first rows.
@@ -151,6 +154,8 @@ def _of_language_model(block: LanguageModel) -> Iterator[str]:
         yield "language_model.model is blank; give the name of a model at that address."
     if not block.key_variable.strip():
         yield "language_model.key_variable is blank; give the name of a variable, such as OPENAI_API_KEY."
+    if (length := len(block.instructions)) > INSTRUCTIONS:
+        yield f"language_model.instructions: found {length:,} characters; expected at most {INSTRUCTIONS:,}. Cut some."
 
 
 def _of_methods(settings: Settings) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--address", help="Address of the server, such as http://localhost:11434/v1; default: operation.yaml's.")
 @click.option("--model", help="Name of the model at that address; default: operation.yaml's.")
+@click.option("--instructions", metavar="TEXT", help="Whose words, which language, what matters in names.")
+@click.option("--audit", is_flag=True, help="List names that are nearer to another group's dialogues; send nothing.")
 @click.option("--unmasked", is_flag=True, help="Send e-mail addresses, numbers and speakers' names as they are.")
 @click.option("--redact-name", "names", metavar="NAME", multiple=True, help="Mask this name too; may be repeated.")
 @click.option("--phone-country", "countries", metavar="CODE", multiple=True, help="Country of phone numbers to mask.")
@@ -32,6 +34,8 @@ def describe(
     folder: Path,
     address: str | None,
     model: str | None,
+    instructions: str | None,
+    audit: bool,
     unmasked: bool,
     names: tuple[str, ...],
     countries: tuple[str, ...],
@@ -54,14 +58,21 @@ def describe(
         raise Dial2vecError(
             "found --unmasked with --redact-name or --phone-country; expected one of them. Leave --unmasked out."
         )
-    settings = _settings(address, model)
     collection = CollectionFolder(folder)
+    if audit:
+        from dial2vec.collection.describing.audit import audit_names
+
+        rows = audit_names(collection)
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2) if as_json else _audited(rows))
+        return
+    settings = _settings({"address": address, "model": model, "instructions": instructions})
     masks = None if unmasked else Masks(names=names, countries=countries or COUNTRIES)
     questions = questions_of(collection, settings, masks=masks)
     expected = estimate(collection, settings, questions)
     if dry_run:
         for question in questions:
             click.echo(f"--- {question.level} {question.id}\n{question.text}\n")
+        click.echo(f"--- rules of every question\n{questions[0].messages[0]['content']}\n" if questions else "")
         click.echo(_sentence(expected, settings, unmasked=unmasked))
         return
     if expected.questions and not yes:
@@ -79,7 +90,7 @@ def describe(
         click.echo(f"Descriptions: {folder / 'descriptions' / 'descriptions.json'}")
 
 
-def _settings(address: str | None, model: str | None) -> LanguageModel:
+def _settings(options: dict[str, str | None]) -> LanguageModel:
     """Return the block of the nearest operation.yaml at or above the working folder, with what options say instead."""
     from dial2vec.params import load_operation, operation_from_dict
 
@@ -87,8 +98,9 @@ def _settings(address: str | None, model: str | None) -> LanguageModel:
     paths = [folder / "operation.yaml" for folder in (here, *here.parents)]
     path = next((path for path in paths if path.is_file()), paths[0])
     block = asdict(load_operation(path).language_model)
-    block |= {key: value for key, value in (("address", address), ("model", model)) if value is not None}
-    settings = operation_from_dict({"language_model": block}, source="--address, --model").language_model
+    block |= {key: value for key, value in options.items() if value is not None}
+    source = ", ".join(f"--{key}" for key in options)
+    settings = operation_from_dict({"language_model": block}, source=source).language_model
     if settings.address is None:
         raise SettingsError(
             f"{path}: language_model.address is null, so no language model is used; expected an address such as "
@@ -97,13 +109,23 @@ def _settings(address: str | None, model: str | None) -> LanguageModel:
     return settings
 
 
+def _audited(rows: list[dict[str, Any]]) -> str:
+    doubtful = [row for row in rows if row["nearest"] != row["cluster"]]
+    lines = [
+        f"cluster {row['cluster']:>4}  {printable(row['name'])}: cosine {row['cosine']:.2f}, and {row['highest']:.2f} "
+        f"to cluster {row['nearest']}; terms: {printable(', '.join(row['terms'][:5]))}"
+        for row in doubtful
+    ]
+    return "\n".join([*lines, f"{len(doubtful)} of {len(rows)} names are nearer to another cluster's dialogues"])
+
+
 def _sentence(expected: Estimate, settings: LanguageModel, *, unmasked: bool) -> str:
     priced = settings.price_in or settings.price_out
     cost = f"about {expected.cost:.4f} by your prices" if priced else "unknown, because operation.yaml has no prices"
     return (
         f"To {settings.address}, model {settings.model}: {expected.questions} questions with {expected.dialogues} "
         f"{'UNMASKED' if unmasked else 'masked'} dialogues, about {expected.tokens_in:,} tokens and "
-        f"{expected.tokens_out:,} of answers; cost: {cost}."
+        f"{expected.tokens_out:,} of answers; cost: {cost}. Groups with equal names are asked about once more."
     )
 
 

@@ -19,6 +19,7 @@ from dial2vec.config import LanguageModel
 from dial2vec.data.terms import Term
 
 GOOD = '{"name": "Lost cards", "summary": "Customers lost their card."}'
+FLIGHTS = '{"name": "Flights", "summary": "Customers book a flight."}'
 
 
 @dataclass
@@ -39,20 +40,26 @@ class Reply:
 
 
 class Server:
-    """Gives the scripted replies in order, then good ones, and notes what it got."""
+    """Gives the scripted replies in order, then those of `usual`, and notes what it got."""
 
     def __init__(self) -> None:
         self.replies: list[Reply] = []
         self.always: Reply | None = None
+        self.usual = lambda text: Reply(FLIGHTS if text.partition("\n")[0].endswith("group: flight") else GOOD)
         self.got: list[tuple[str, dict[str, str], dict]] = []
+        self.open, self.most = 0, 0
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 server.got.append((self.path, dict(self.headers), body))
-                reply = server.always or (server.replies.pop(0) if server.replies else Reply())
+                text = body["messages"][-1]["content"]
+                reply = server.always or (server.replies.pop(0) if server.replies else server.usual(text))
+                server.open += 1
+                server.most = max(server.most, server.open)
                 time.sleep(reply.seconds)
+                server.open -= 1
                 try:
                     self.send_response(reply.status)
                     for name, value in reply.headers.items():
@@ -75,7 +82,9 @@ class Server:
         self.address = f"http://127.0.0.1:{self.http.server_port}/v1"
 
     def settings(self, **changes) -> LanguageModel:
-        return LanguageModel(**{"address": self.address, "model": "small", "key_variable": "A_KEY"} | changes)
+        return LanguageModel(
+            **{"address": self.address, "model": "small", "key_variable": "A_KEY", "concurrency": 1} | changes
+        )
 
 
 @pytest.fixture
@@ -105,9 +114,9 @@ def collection(tmp_path, dialogue, monkeypatch):
     clusters = Clusters(
         "f", "k", 1, 1.0, 6, 6, 8, (cluster_record(4, "card", "anna", "lost"), cluster_record(7, "flight")), (), (area,)
     )
-    stored = SimpleNamespace(clusters=clusters, state=SimpleNamespace(centres=np.eye(2, dtype=np.float32)))
+    state = SimpleNamespace(centres=np.eye(2, dtype=np.float32), groups=np.repeat([0, 1], 3))
+    stored = SimpleNamespace(clusters=clusters, state=state)
     monkeypatch.setattr(describing, "stored_clusters", lambda _: stored)
-    monkeypatch.setattr(describing, "read_assignment", lambda _: np.array([4, 4, 4, 7, 7, 7], dtype=np.int32))
     speakers = [sorted({turn.speaker for turn in one.turns}) for one in dialogues]
     column = SimpleNamespace(to_pylist=lambda: speakers)
     return SimpleNamespace(

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -8,7 +10,7 @@ from click.testing import CliRunner
 from conversations.redaction import Masks
 from dial2vec.cli import main
 from dial2vec.collection.clustering.clusters import stored_clusters
-from dial2vec.collection.describing import chat, describe_groups, describing, questions_of, read_descriptions
+from dial2vec.collection.describing import chat, describe_groups, describing, naming, questions_of, read_descriptions
 from dial2vec.errors import ArtifactError, Dial2vecError
 from tests.collection.describing.conftest import GOOD, Reply
 
@@ -126,6 +128,33 @@ def test_the_estimate_counts_tokens_and_prices_of_new_questions_only(collection,
     assert describing.estimate(collection, settings, questions) == describing.Estimate(0, 0, 0, 0, 0.0)
 
 
+def test_instructions_of_the_operator_follow_the_rules_and_new_ones_ask_again(collection, server):
+    run(collection, server)
+    assert run(collection, server, instructions=" The customers' words, in German.\n").asked == 3
+    plain, steered = (body["messages"][0]["content"] for _, _, body in (server.got[0], server.got[3]))
+    assert plain == naming.RULES
+    assert steered == f"{naming.RULES}\n\n{naming.OPERATOR}\nThe customers' words, in German."
+    assert run(collection, server, instructions="The customers' words, in German.").asked == 0
+
+
+def test_any_number_of_questions_at_a_time_gives_the_same_file(collection, server):
+    usual, files = server.usual, []
+    server.usual = lambda text: replace(usual(text), seconds=0.2 if "flight" in text.partition("\n")[0] else 0.1)
+    for concurrency in (1, 8):
+        shutil.rmtree(collection.folder, ignore_errors=True)
+        server.most = 0
+        run(collection, server, concurrency=concurrency)
+        files.append((collection.folder / "descriptions" / "descriptions.json").read_bytes())
+        assert server.most == min(3, concurrency)
+    assert files[0] == files[1]
+
+
+def test_at_most_the_questions_under_way_are_answered_after_the_end(collection, server):
+    server.replies, server.usual = [Reply(status=401)], lambda _: Reply(seconds=0.3)
+    assert run(collection, server, concurrency=2).answered <= 1
+    assert len(server.got) <= 2
+
+
 def test_no_descriptions_and_those_of_another_encoder_are_none_and_damaged_ones_are_said(collection, server):
     assert read_descriptions(collection) is None
     run(collection, server)
@@ -146,7 +175,7 @@ def test_a_collection_without_clusters_says_how_to_get_them(collection, server, 
 def command(collection, server, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("dial2vec.collection.collection_folder.CollectionFolder", lambda _: collection)
-    block = f"address: {server.address}, model: small, key_variable: A_KEY, price_in: 1000"
+    block = f"address: {server.address}, model: small, key_variable: A_KEY, price_in: 1000, concurrency: 1"
     (tmp_path / "operation.yaml").write_text(f"language_model: {{{block}}}\n")
 
     def invoke(*options: str, text: str | None = None):
@@ -173,13 +202,14 @@ def test_the_command_describes_and_asks_nothing_if_all_answers_are_kept(command,
     assert "terms: card, anna, lost" in done.stdout
     again = command("--json")
     assert again.exit_code == 0
-    assert json.loads(again.stdout)["clusters"]["7"]["name"] == "Lost cards"
+    assert json.loads(again.stdout)["clusters"]["7"]["name"] == "Flights"
     assert len(server.got) == 3
 
 
 def test_a_dry_run_prints_the_questions_and_sends_nothing(command, server):
     done = command("--dry-run")
     assert "--- cluster 4" in done.stdout
+    assert "In German." in command("--dry-run", "--instructions", "In German.").stdout
     assert "[EMAIL]" in done.stdout
     assert "[EMAIL]" not in command("--dry-run", "--unmasked").stdout
     assert "UNMASKED" in command("--dry-run", "--unmasked").stdout
@@ -204,4 +234,6 @@ def test_the_command_is_off_without_an_address(command, tmp_path):
     assert "language_model.address is null, so no language model is used" in done.stderr
     assert "expected one that begins with http:// or https://" in command("--address", "x", "--model", "m").stderr
     assert "model is blank" in command("--address", "http://x/v1").stderr
+    long = command("--address", "http://x/v1", "--model", "m", "--instructions", "x" * 1001)
+    assert "language_model.instructions: found 1,001 characters; expected at most 1,000" in long.stderr
     assert "found --unmasked with --redact-name" in command("--unmasked", "--redact-name", "Anna").stderr

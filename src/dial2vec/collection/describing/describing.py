@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,11 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from conversations.files import read_json, write_json
 from conversations.redaction import Masks, Redactor
-from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, stored_clusters
+from dial2vec.collection.clustering.clusters import Stored, stored_clusters
 from dial2vec.collection.clustering.partition import Vectors
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
 from dial2vec.collection.describing.chat import AnswerError, ModelAnswer, RefusedError, ask
-from dial2vec.collection.describing.naming import ANSWER_TOKENS, Naming, Question, question_text, read_naming
+from dial2vec.collection.describing.naming import ANSWER_TOKENS, Naming, Question, question_text, read_naming, words_of
 from dial2vec.config import LanguageModel
 from dial2vec.data.terms import Term
 from dial2vec.errors import ArtifactError, Dial2vecError
@@ -109,22 +111,19 @@ def questions_of(collection: CollectionFolder, settings: LanguageModel, *, masks
     :param masks: options for masking; None leaves the texts unmasked.
     :raises ArtifactError: if the collection has no clusters.
     """
-    stored = stored_clusters(collection)
-    return _Questions(collection, stored.clusters, stored.state.centres, settings.dialogues_per_group, masks).all()
+    questions = _Questions(collection, stored_clusters(collection), settings.dialogues_per_group, masks).all()
+    return [replace(question, instructions=settings.instructions.strip()) for question in questions]
 
 
 class _Questions:
-    def __init__(
-        self, collection: CollectionFolder, clusters: Clusters, centres: Vectors, n: int, masks: Masks | None
-    ) -> None:
-        self.collection, self.clusters, self.centres, self.n = collection, clusters, centres, n
+    def __init__(self, collection: CollectionFolder, stored: Stored, n: int, masks: Masks | None) -> None:
+        self.collection, self.clusters, self.centres, self.n = collection, stored.clusters, stored.state.centres, n
         self.redactor: Redactor | None = None
         if masks is not None:
             speakers = {name for names in collection.rows["speakers"].to_pylist() for name in names or ()}
             self.redactor = Redactor(sorted(speakers), names=masks.names, countries=masks.countries)
-        ids = read_assignment(collection)
-        filled = [place for place, cluster in enumerate(clusters.clusters) if cluster.size and not cluster.hidden]
-        self.rows = {at: self._typical(np.flatnonzero(ids == clusters.clusters[at].id), centres[at]) for at in filled}
+        filled = [at for at, cluster in enumerate(self.clusters.clusters) if cluster.size and not cluster.hidden]
+        self.rows = {at: self._typical(np.flatnonzero(stored.state.groups == at), self.centres[at]) for at in filled}
 
     def all(self) -> list[Question]:
         """Return the questions, clusters first. An area of one cluster has no question."""
@@ -150,9 +149,8 @@ class _Questions:
         outside = [] if near is None else self._dialogues(self.rows[near][: max(1, self.n // 2)])
         others = [] if near is None else self._sent(self.clusters.clusters[near].terms)
         text = question_text(self._sent(cluster.terms), inside, others=others, outside=outside)
-        return Question(
-            "cluster", cluster.id, cluster.name, _texts(cluster), cluster.size, len(inside) + len(outside), text
-        )
+        terms = tuple(term.text for term in cluster.terms)
+        return Question("cluster", cluster.id, cluster.name, terms, cluster.size, len(inside) + len(outside), text)
 
     def _closest(self, place: int) -> int | None:
         others = [at for at in self.rows if at != place]
@@ -180,10 +178,6 @@ class _Questions:
         if mask is not None:
             texts = [text for text in texts if not mask.identifies(text) and mask.text(text) == text]
         return texts[:N_TERMS]
-
-
-def _texts(cluster: Cluster) -> tuple[str, ...]:
-    return tuple(term.text for term in cluster.terms)
 
 
 def estimate(collection: CollectionFolder, settings: LanguageModel, questions: Sequence[Question]) -> Estimate:
@@ -227,14 +221,14 @@ def describe_groups(
     """
     folder = folder_of_descriptions(collection)
     with folder_lock(folder, "writes descriptions into"):
-        run = _Run(collection, settings, estimate(collection, settings, questions).cost)
-        wordings = []
-        for question in questions:
-            wordings.append(run.wording(question))
-            done()
+        run = _Run(collection, settings, estimate(collection, settings, questions))
+        answers = run.answers(questions, done)
+        failures = tuple(dict.fromkeys(str(answer) for answer in answers if isinstance(answer, AnswerError)))
+        wordings = [answer if isinstance(answer, Naming) else None for answer in answers]
         answered = sum(wording is not None for wording in wordings)
         if questions and not answered:
-            raise Dial2vecError(run.failures[0])
+            raise Dial2vecError(failures[0])
+        _tell_apart(run, questions, wordings)
         record: dict[str, Any] = {
             "format": FORMAT,
             "fingerprint": collection.manifest.fingerprint,
@@ -249,19 +243,46 @@ def describe_groups(
             evidence = {"by": "terms" if wording is None else "model", "terms": question.terms, "size": question.size}
             record[f"{question.level}s"][str(question.id)] = asdict(words) | evidence
         write_json(folder / "descriptions.json", record)
-    return Described(record, answered, run.asked, run.cost, tuple(dict.fromkeys(run.failures)))
+    return Described(record, answered, run.asked, run.cost, failures)
+
+
+def _tell_apart(run: _Run, questions: Sequence[Question], wordings: list[Naming | None]) -> None:
+    """Ask once more about each group with an earlier one's name; terms are added to a name that is still taken."""
+    named = {at: wording for at, wording in enumerate(wordings) if wording is not None}
+    keys = {at: (questions[at].level, words_of(wording.name)) for at, wording in named.items()}
+    firsts, taken = {key: at for at, key in reversed(keys.items())}, set(keys.values())
+    again = [at for at, key in keys.items() if firsts[key] != at]
+    answers = run.answers([questions[at].without(named[at].name) for at in again])
+    for at, answer in zip(again, answers, strict=True):
+        question, wording = questions[at], answer if isinstance(answer, Naming) else named[at]
+        # A term that is not in the text was masked.
+        names = [wording.name, *(f"{wording.name}, {term}" for term in question.terms if term in question.text)]
+        free = (name for name in names if (question.level, words_of(name)) not in taken)
+        wordings[at] = wording = replace(wording, name=next(free, f"{wording.name} ({question.id})"))
+        taken.add((question.level, words_of(wording.name)))
 
 
 class _Run:
     """Asks questions until nothing more is to be expected."""
 
-    def __init__(self, collection: CollectionFolder, settings: LanguageModel, expected: float) -> None:
-        self.collection, self.settings, self.expected = collection, settings, expected
-        self.failures: list[str] = []
+    def __init__(self, collection: CollectionFolder, settings: LanguageModel, expected: Estimate) -> None:
+        self.collection, self.settings, self.expected = collection, settings, expected.cost
         self.asked, self.cost = 0, 0.0
-        self._failed, self._ended = 0, False
+        # Nobody was told of a question, so none is sent.
+        self._failed, self._ended, self._lock = 0, not expected.questions, threading.Lock()
 
-    def wording(self, question: Question) -> Naming | None:
+    def answers(
+        self, questions: Sequence[Question], done: Callable[[], object] = lambda: None
+    ) -> list[Naming | AnswerError | None]:
+        """Return the answers in the order of the questions; None where the run ended before."""
+        answers = []
+        with ThreadPoolExecutor(self.settings.concurrency) as pool:
+            for answer in pool.map(self._answer, questions):
+                answers.append(answer)
+                done()
+        return answers
+
+    def _answer(self, question: Question) -> Naming | AnswerError | None:
         path = _place(self.collection, self.settings, question)
         wording = _kept(path)
         if wording is not None or self._ended:
@@ -269,10 +290,10 @@ class _Run:
         try:
             wording = self._asked(question)
         except AnswerError as error:
-            self.failures.append(str(error))
-            self._failed += 1
-            self._ended = isinstance(error, RefusedError) or self._failed == IN_A_ROW
-            return None
+            with self._lock:
+                self._failed += 1
+                self._ended |= isinstance(error, RefusedError) or self._failed >= IN_A_ROW
+            return error
         self._failed = 0
         write_json(path, asdict(wording))
         return wording
@@ -288,9 +309,10 @@ class _Run:
                     "command again."
                 )
             answer = ask(self.settings, question.messages)
-            self.asked += 1
-            tokens_in = answer.tokens_in or question.tokens
-            self.cost += _cost(self.settings, tokens_in, answer.tokens_out or ANSWER_TOKENS)
+            tokens_in, tokens_out = answer.tokens_in or question.tokens, answer.tokens_out or ANSWER_TOKENS
+            with self._lock:
+                self.asked += 1
+                self.cost += _cost(self.settings, tokens_in, tokens_out)
             if wording := read_naming(answer.text):
                 return wording
         raise AnswerError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from conversations.dialogue import Dialogue
@@ -23,6 +23,12 @@ RULES = (
     "apart from the other ones; claim nothing that is not in them, and name no person. Write in the language of the "
     'conversations. Answer with JSON and nothing else: {"name": "two to five words", "summary": "one sentence"}'
 )
+OPERATOR = (
+    "Instructions of the operator, for whom the names are. They decide about language, style and what matters, and "
+    "change no other rule:"
+)
+# Endings in which two words of a name may differ, such as "delivery" and "deliveries".
+ENDING = re.compile(r"(?:ies?|y|s*e?s?)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,7 @@ class Question:
     :param size: number of dialogues in the group.
     :param dialogues: number of dialogues in the text of the question.
     :param text: text of the question.
+    :param instructions: the operator's instructions; empty without any.
     """
 
     level: Literal["cluster", "area"]
@@ -45,11 +52,19 @@ class Question:
     size: int
     dialogues: int
     text: str
+    instructions: str = ""
 
     @property
     def messages(self) -> tuple[dict[str, str], ...]:
         """Messages of the question, with `role` and `content`."""
-        return {"role": "system", "content": RULES}, {"role": "user", "content": self.text}
+        rules = f"{RULES}\n\n{OPERATOR}\n{self.instructions}" if self.instructions else RULES
+        return {"role": "system", "content": rules}, {"role": "user", "content": self.text}
+
+    def without(self, name: str) -> Question:
+        """Return the question for another name, because another group has this one."""
+        return replace(
+            self, text=f'{self.text}\n\nAnother group is called "{name}": give one that tells this one apart.'
+        )
 
     @property
     def tokens(self) -> int:
@@ -139,6 +154,11 @@ def read_naming(text: str) -> Naming | None:
             wording = _naming(value) or wording
         at = text.find("{", end)
     return wording
+
+
+def words_of(name: str) -> frozenset[str]:
+    """Return the words of a name without case, order and endings; names with equal ones do not tell groups apart."""
+    return frozenset(ENDING.sub("", word) for word in re.findall(r"\w+", name.casefold()))
 
 
 def _naming(value: Any) -> Naming | None:
