@@ -4,12 +4,15 @@
     .venv/bin/python benchmarks/names.py hygiene --archives FOLDER
     .venv/bin/python benchmarks/names.py time --archives FOLDER
     .venv/bin/python benchmarks/names.py pairs --archives FOLDER
+    .venv/bin/python benchmarks/names.py audit banking77 clinc150 hwu64 sgd --archives FOLDER
 
 Each label of a corpus is a group whose name never sees the label. `table` finds the true label by the vector of the
 name, with all-MiniLM-L6-v2: mean cosine, mean reciprocal rank and recall at 1, for the three terms of version 0.3 and
 for the names of today. `hygiene` counts names of people and places, function words at an edge of a part, and equal
 siblings. `time` names 100 groups of 5,000 dialogues. `pairs` writes 40 pairs of names in random order to
-studies/names-pairs.jsonl, with three texts each, and which side is which to studies/names-pairs-key.json.
+studies/names-pairs.jsonl, with three texts each, and which side is which to studies/names-pairs-key.json. `audit`
+takes labels for a language model's names, and lists those that `describe --audit` would list if every name were right,
+and if a group had the name of another one.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from dial2vec.collection.clustering.naming import Namer
 from dial2vec.collection.clustering.partition import Groups, centres_of_groups
 from dial2vec.collection.clustering.tree import find_levels
 from dial2vec.collection.collection_folder import sampled
+from dial2vec.collection.describing.audit import MARGIN
 from dial2vec.data.languages import known_languages
 from dial2vec.data.terms import Terms, names_of
 from dial2vec.encoder.loading import load_encoder
@@ -64,13 +68,15 @@ class Named(NamedTuple):
 def main() -> None:
     """Print a table, or write pairs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["table", "hygiene", "time", "pairs"])
+    parser.add_argument("what", choices=["table", "hygiene", "time", "pairs", "audit"])
     parser.add_argument("corpora", nargs="*", metavar="CORPUS")
     parser.add_argument("--archives", type=Path)
     parser.add_argument("--names", action="store_true", help="print all names too")
     given = parser.parse_args()
     if given.what == "table":
         table(given.corpora, given.archives, given.names)
+    elif given.what == "audit":
+        audit(given.corpora, given.archives)
     else:
         {"hygiene": hygiene, "time": cpu_time, "pairs": pairs}[given.what](given.archives)
 
@@ -206,6 +212,20 @@ def pairs(folder: Path) -> None:
         number: {"A": key[at], "B": "today" if key[at] == "before" else "before"} for number, at in enumerate(order, 1)
     }
     (STUDIES / "names-pairs-key.json").write_text(json.dumps(names, indent=0) + "\n", "utf-8")
+
+
+def audit(corpora: Sequence[str], folder: Path) -> None:
+    """Print how many names are nearer to another group's dialogues, by the general student."""
+    encoder = load_encoder("general")
+    write("| corpus | groups | right names listed | wrong names listed, % |\n|---|---|---|---|")
+    for corpus in corpora:
+        dialogues = read_topics(corpus, folder)
+        labels, groups = np.unique([one.labels[-1] for one in dialogues], return_inverse=True)
+        centres = centres_of_groups(unit_rows(np.asarray(encoder.encode(dialogues))), groups, len(labels))
+        cosines = unit_rows(encoder.encode_utterances([spelled(label) for label in labels])) @ centres.T
+        listed = cosines.max(axis=1, keepdims=True) - cosines > MARGIN
+        wrong = 100 * listed[~np.eye(len(labels), dtype=bool)].mean()
+        write(f"| {corpus} | {len(labels)} | {np.trace(listed)} | {wrong:.1f} |")
 
 
 def typical_rows(groups: Groups, near: NDArray[np.float32], group: int) -> list[int]:

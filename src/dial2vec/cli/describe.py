@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError, SettingsError
 
 if TYPE_CHECKING:
+    from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.describing.describing import Described, Estimate
     from dial2vec.config import LanguageModel
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 @click.option("--address", help="Address of the server, such as http://localhost:11434/v1; default: operation.yaml's.")
 @click.option("--model", help="Name of the model at that address; default: operation.yaml's.")
 @click.option("--instructions", metavar="TEXT", help="Whose words, which language, what matters in names.")
-@click.option("--audit", is_flag=True, help="List names that are nearer to another group's dialogues; send nothing.")
+@click.option(
+    "--audit", is_flag=True, help="List names that are clearly nearer to another group's dialogues; send nothing."
+)
 @click.option("--unmasked", is_flag=True, help="Send e-mail addresses, numbers and speakers' names as they are.")
 @click.option("--redact-name", "names", metavar="NAME", multiple=True, help="Mask this name too; may be repeated.")
 @click.option("--phone-country", "countries", metavar="CODE", multiple=True, help="Country of phone numbers to mask.")
@@ -60,10 +63,7 @@ def describe(
         )
     collection = CollectionFolder(folder)
     if audit:
-        from dial2vec.collection.describing.audit import audit_names
-
-        rows = audit_names(collection)
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=2) if as_json else _audited(rows))
+        click.echo(_audited(collection, as_json=as_json))
         return
     settings = _settings({"address": address, "model": model, "instructions": instructions})
     masks = None if unmasked else Masks(names=names, countries=countries or COUNTRIES)
@@ -72,7 +72,7 @@ def describe(
     if dry_run:
         for question in questions:
             click.echo(f"--- {question.level} {question.id}\n{question.text}\n")
-        click.echo(f"--- rules of every question\n{questions[0].messages[0]['content']}\n" if questions else "")
+        click.echo("\n".join(f"--- rules of every question\n{question.rules}\n" for question in questions[:1]))
         click.echo(_sentence(expected, settings, unmasked=unmasked))
         return
     if expected.questions and not yes:
@@ -109,14 +109,21 @@ def _settings(options: dict[str, str | None]) -> LanguageModel:
     return settings
 
 
-def _audited(rows: list[dict[str, Any]]) -> str:
-    doubtful = [row for row in rows if row["nearest"] != row["cluster"]]
+def _audited(collection: CollectionFolder, *, as_json: bool) -> str:
+    from dial2vec.collection.describing.audit import audit_names
+
+    rows = audit_names(collection)
+    if as_json:
+        return json.dumps(rows, ensure_ascii=False, indent=2)
+    doubtful = [row for row in rows if row["doubtful"]]
     lines = [
         f"cluster {row['cluster']:>4}  {printable(row['name'])}: cosine {row['cosine']:.2f}, and {row['highest']:.2f} "
         f"to cluster {row['nearest']}; terms: {printable(', '.join(row['terms'][:5]))}"
         for row in doubtful
     ]
-    return "\n".join([*lines, f"{len(doubtful)} of {len(rows)} names are nearer to another cluster's dialogues"])
+    return "\n".join(
+        [*lines, f"{len(doubtful)} of {len(rows)} names are clearly nearer to another cluster's dialogues"]
+    )
 
 
 def _sentence(expected: Estimate, settings: LanguageModel, *, unmasked: bool) -> str:
