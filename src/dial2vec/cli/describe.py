@@ -72,7 +72,8 @@ def describe(
     if dry_run:
         for question in questions:
             click.echo(f"--- {question.level} {question.id}\n{question.text}\n")
-        click.echo("\n".join(f"--- rules of every question\n{question.rules}\n" for question in questions[:1]))
+        for question in questions[:1]:
+            click.echo(f"--- rules of every question\n{question.messages[0]['content']}\n")
         click.echo(_sentence(expected, settings, unmasked=unmasked))
         return
     if expected.questions and not yes:
@@ -132,14 +133,14 @@ def _sentence(expected: Estimate, settings: LanguageModel, *, unmasked: bool) ->
     return (
         f"To {settings.address}, model {settings.model}: {expected.questions} questions with {expected.dialogues} "
         f"{'UNMASKED' if unmasked else 'masked'} dialogues, about {expected.tokens_in:,} tokens and "
-        f"{expected.tokens_out:,} of answers; cost: {cost}. Groups with equal names are asked about once more."
+        f"{expected.tokens_out:,} of answers; cost: {cost}."
     )
 
 
 def _agree(sentence: str) -> None:
     click.echo(sentence, err=True)
     try:
-        agreed = click.confirm("Send them?", err=True)
+        agreed = click.confirm("Send them, and one more for each name that is taken?", err=True)
     except click.Abort as error:
         raise Dial2vecError(
             "nobody answered, so nothing was sent; expected y. Add --yes to send without it."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.collection.clustering.clusters import stored_clusters
 from dial2vec.collection.clustering.partition import centres_of_groups
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -33,8 +34,8 @@ def audit_names(collection: CollectionFolder) -> list[dict[str, Any]]:
     centres = centres_of_groups(vectors, stored.state.groups, len(clusters))[places]
     words = [record["clusters"].get(str(clusters[place].id), {"by": "terms"}) for place in places]
     own = [at for at, naming in enumerate(words) if naming["by"] == "model"]
-    encoder = load_encoder(collection.model)
-    cosines = unit_rows(encoder.encode_utterances([words[at]["name"] for at in own])) @ centres.T
+    names = [Dialogue("", (Turn("name", words[at]["name"]),)) for at in own]
+    cosines = unit_rows(load_encoder(collection.model).encode(names)) @ centres.T
     rows = []
     for at, row in zip(own, cosines, strict=True):
         nearest, cosine = int(row.argmax()), {"cosine": float(row[at]), "highest": float(row.max())}

@@ -57,12 +57,8 @@ class Question:
     @property
     def messages(self) -> tuple[dict[str, str], ...]:
         """Messages of the question, with `role` and `content`."""
-        return {"role": "system", "content": self.rules}, {"role": "user", "content": self.text}
-
-    @property
-    def rules(self) -> str:
-        """Content of the first message: the rules, and the operator's instructions."""
-        return f"{RULES}\n\n{OPERATOR}\n{self.instructions}" if self.instructions else RULES
+        rules = f"{RULES}\n\n{OPERATOR}\n{self.instructions}" if self.instructions else RULES
+        return {"role": "system", "content": rules}, {"role": "user", "content": self.text}
 
     def without(self, name: str) -> Question:
         """Return the question for another name, because another group has this one."""
