@@ -49,12 +49,9 @@ class Explanation:
     windows: int
 
 
-def explain(encoder: Encoder, dialogue: Dialogue, *, batch_size: int = 32) -> Explanation:
-    """Compute the shares of a dialogue's turns and the matching of its two sides.
-
-    :param batch_size: largest number of windows per batch.
-    """
-    turns, shares, windows = encoder.explained_turns(dialogue, batch_size=batch_size)
+def explain(encoder: Encoder, dialogue: Dialogue) -> Explanation:
+    """Compute the shares of a dialogue's turns and the matching of its two sides."""
+    turns, shares, windows = encoder.explained_turns(dialogue)
     return Explanation(dialogue, shares, match(turns, np.array(dialogue.roles)), windows)
 
 

@@ -56,8 +56,6 @@ def likeness(
     vectors: Callable[[slice], NDArray[np.float32]],
     starts: NDArray[np.int64],
     descriptions: NDArray[np.float32],
-    *,
-    done: Callable[[int], object] = lambda n: None,
 ) -> Likeness:
     """Compare the turns of dialogues with descriptions.
 
@@ -69,7 +67,6 @@ def likeness(
     :param vectors: function that returns vectors of length 1 of consecutive turns, counted over all dialogues.
     :param starts: first turn of each dialogue, and the number of turns at the end, int64 [n + 1], strictly ascending.
     :param descriptions: vectors of length 1, float32 [descriptions, d].
-    :param done: called with the number of dialogues compared since the last call.
     """
     n, k = len(starts) - 1, len(descriptions)
     means, best, numbers = np.empty((n, k)), np.empty((n, k)), np.empty((n, k), dtype=np.int32)
@@ -87,7 +84,6 @@ def likeness(
         places = np.where(cosines == np.repeat(highest, sizes, axis=0), np.arange(len(cosines))[:, None], len(cosines))
         numbers[begin:end] = np.minimum.reduceat(places, firsts, axis=0) - firsts[:, None]
         best[begin:end] = highest
-        done(end - begin)
         begin = end
     mean = total / max(1, int(starts[-1]))
     spread = np.sqrt(np.maximum(squares / max(1, int(starts[-1])) - mean**2, 1e-4))
