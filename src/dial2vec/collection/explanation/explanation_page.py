@@ -45,37 +45,6 @@ class ShownTurn:
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HeatCell:
-    """A cell of the matrix: its place, the strength of its colour, 0 to 1, and its tooltip."""
-
-    row: int
-    column: int
-    heat: float
-    tooltip: str
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """An axis of the matrix.
-
-    :param title: title such as "turns of Ann".
-    :param ticks: place of each tick in percent of the axis, and number of the turn there, from 1.
-    """
-
-    title: str
-    ticks: list[tuple[float, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarTurns:
-    """Turns of the two sides that are most similar, as printed; of a block, its first turn."""
-
-    first: ShownTurn
-    second: ShownTurn
-    cosine: str
-
-
 def render_explanation(explanation: Explanation, *, model: str) -> str:
     """Return the page as HTML that needs no network.
 
@@ -92,7 +61,8 @@ def render_explanation(explanation: Explanation, *, model: str) -> str:
             headline=explanation_headline(explanation),
             windows=explanation.windows,
             matching=matching,
-            axes=_axes(matching, explanation) if matching else (),
+            titles=_titles(explanation),
+            marks=[_marks(blocks) for blocks in (matching.rows, matching.columns)] if matching else [],
             similar=_similar(matching, shown) if matching and not matching.blocked else [],
             cells=_cells(matching) if matching else [],
             range=_range(matching) if matching else (),
@@ -122,12 +92,12 @@ def save_png(explanation: Explanation, path: Path) -> bool:
     figure = Figure(figsize=(6.4, 5.6), dpi=150, layout="constrained")
     axes = figure.subplots()
     drawn = axes.imshow(matching.cosines, aspect="auto", cmap="Blues", interpolation="nearest")
-    for axis, blocks, about in zip(
-        (axes.yaxis, axes.xaxis), (matching.rows, matching.columns), _axes(matching, explanation), strict=True
+    for axis, blocks, title in zip(
+        (axes.yaxis, axes.xaxis), (matching.rows, matching.columns), _titles(explanation), strict=True
     ):
         ticks = _ticks(blocks)
         axis.set_ticks(ticks, [str(blocks[tick][0] + 1) for tick in ticks])
-        axis.set_label_text(about.title)
+        axis.set_label_text(title)
     figure.colorbar(drawn, label="mean cosine" if matching.blocked else "cosine")
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png")
@@ -143,24 +113,20 @@ def _turns(explanation: Explanation) -> list[ShownTurn]:
     ]
 
 
-def _cells(matching: Matching) -> list[HeatCell]:
+def _cells(matching: Matching) -> list[tuple[int, int, float, str]]:
+    """Return row and column of each cell of the matrix, the strength of its colour, 0 to 1, and its tooltip."""
     low, high = _range(matching)
     heats = (matching.cosines - low) / max(high - low, 1e-9)
     return [
-        HeatCell(row, column, float(heats[row, column]), _says(rows, columns, float(matching.cosines[row, column])))
+        (row, column, float(heats[row, column]), _says(rows, columns, float(matching.cosines[row, column])))
         for row, rows in enumerate(matching.rows)
         for column, columns in enumerate(matching.columns)
     ]
 
 
-def _axes(matching: Matching, explanation: Explanation) -> tuple[Axis, Axis]:
-    """Return the axes of the rows and of the columns."""
-    titles = f"turns of {explanation.dialogue.turns[0].speaker}", f"turns of {_others(explanation)}"
-    rows, columns = (
-        Axis(title, [(100 * (tick + 0.5) / len(blocks), int(blocks[tick][0]) + 1) for tick in _ticks(blocks)])
-        for title, blocks in zip(titles, (matching.rows, matching.columns), strict=True)
-    )
-    return rows, columns
+def _titles(explanation: Explanation) -> tuple[str, str]:
+    """Return the titles of the axes, of the rows and of the columns."""
+    return f"turns of {explanation.dialogue.turns[0].speaker}", f"turns of {_others(explanation)}"
 
 
 def _ticks(blocks: list[NDArray[np.int64]]) -> list[int]:
@@ -168,9 +134,14 @@ def _ticks(blocks: list[NDArray[np.int64]]) -> list[int]:
     return [int(tick) for tick in np.unique(np.linspace(0, len(blocks) - 1, min(len(blocks), TICKS)).round())]
 
 
-def _similar(matching: Matching, shown: list[ShownTurn]) -> list[SimilarTurns]:
-    """Return the pairs of turns with the highest cosines, each turn once."""
-    pairs: list[SimilarTurns] = []
+def _marks(blocks: list[NDArray[np.int64]]) -> list[tuple[float, int]]:
+    """Return the place of each tick in percent of the axis, and the number of the turn there, from 1."""
+    return [(100 * (tick + 0.5) / len(blocks), int(blocks[tick][0]) + 1) for tick in _ticks(blocks)]
+
+
+def _similar(matching: Matching, shown: list[ShownTurn]) -> list[tuple[ShownTurn, ShownTurn, str]]:
+    """Return the pairs of turns with the highest cosines, each turn once, and the cosine as printed."""
+    pairs = []
     rows, columns = np.unravel_index(np.argsort(-matching.cosines, axis=None, kind="stable"), matching.cosines.shape)
     used: set[int] = set()
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
@@ -178,7 +149,7 @@ def _similar(matching: Matching, shown: list[ShownTurn]) -> list[SimilarTurns]:
         if len(pairs) < N_SIMILAR and not used & {*places}:
             used.update(places)
             cosine = number(float(matching.cosines[row, column]))
-            pairs.append(SimilarTurns(shown[places[0]], shown[places[1]], cosine))
+            pairs.append((shown[places[0]], shown[places[1]], cosine))
     return pairs
 
 
