@@ -38,14 +38,13 @@ def segments(folder: Path, dialogue_id: str | None, seed: int, as_json: bool) ->
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.turns import complete_turns
     from dial2vec.collection.segments import find_segments
-    from dial2vec.collection.segments.segments import segment_steps
 
     collection = CollectionFolder(folder)
     if dialogue_id is not None:
         _show_dialogue(collection, dialogue_id, as_json=as_json)
         return
     complete_turns(collection, progress=True)
-    with bar_to(segment_steps(collection), "segments") as bar:
+    with bar_to(len(collection) + 1, "segments") as bar:
         result = find_segments(collection, seed=seed, done=bar.update)
     if as_json:
         click.echo((folder / "segments" / "topics.json").read_text(encoding="utf-8").rstrip())

@@ -141,7 +141,7 @@ def _marks(blocks: list[NDArray[np.int64]]) -> list[tuple[float, int]]:
 
 def _similar(matching: Matching, shown: list[ShownTurn]) -> list[tuple[ShownTurn, ShownTurn, str]]:
     """Return the pairs of turns with the highest cosines, each turn once, and the cosine as printed."""
-    pairs = []
+    pairs: list[tuple[ShownTurn, ShownTurn, str]] = []
     rows, columns = np.unravel_index(np.argsort(-matching.cosines, axis=None, kind="stable"), matching.cosines.shape)
     used: set[int] = set()
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):

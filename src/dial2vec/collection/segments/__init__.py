@@ -10,12 +10,4 @@ from dial2vec.collection.segments.segments import (
     topics_table,
 )
 
-__all__ = [
-    "Segments",
-    "Topic",
-    "dialogue_topics",
-    "find_segments",
-    "read_segments",
-    "segments_table",
-    "topics_table",
-]
+__all__ = ["Segments", "Topic", "dialogue_topics", "find_segments", "read_segments", "segments_table", "topics_table"]

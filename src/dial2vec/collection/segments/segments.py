@@ -106,13 +106,15 @@ def find_segments(
     Writes `segments.parquet`, `segments.csv` and `topics.json` into the folder `segments`, atomically as a whole.
 
     :param seed: seed of the sample, of the joined dialogues and of the groups.
-    :param done: called with numbers that sum to at most `segment_steps(collection)`.
+    :param done: called with numbers that sum to at most the number of dialogues and 1.
     :raises CorpusError: if the collection has fewer than 2 dialogues.
     """
     if len(collection) < 2:
         raise CorpusError(f"{collection.folder} has {len(collection)} dialogues; expected at least 2. Add some.")
     turns = complete_turns(collection)
-    sample = list(_sample(collection, turns, seed, done))
+    rows = sampled(len(collection), SAMPLE, seed)
+    rows = within(rows, collection.rows["turns"].to_numpy()[rows], SAMPLE_TURNS, seed, fewest=2)
+    sample = list(turn_blocks(collection, turns, rows.tolist(), done=done))
     cutter = _fitted(sample, seed)
     cuts = _cut_all(collection, turns, cutter, sample, done)
     cuts, groups = join_courtesies(cuts, find_levels(cuts.vectors, cuts.vectors, seed=seed).topics)
@@ -122,11 +124,6 @@ def find_segments(
         temporary.mkdir()
         _write(temporary, collection, cuts, groups, result)
     return result
-
-
-def segment_steps(collection: CollectionFolder) -> int:
-    """Return the largest sum of the numbers with which `find_segments` calls `done`."""
-    return len(collection) + 1
 
 
 def segments_folder(collection: CollectionFolder) -> Path:
@@ -155,14 +152,6 @@ def _topic(record: dict[str, object]) -> Topic:
     terms = tuple(Term(**term) for term in record.pop("terms"))  # type: ignore[attr-defined]
     typical = tuple(Place(**place) for place in record.pop("typical"))  # type: ignore[attr-defined]
     return Topic(**record, terms=terms, typical=typical)  # type: ignore[arg-type]
-
-
-def _sample(
-    collection: CollectionFolder, turns: TurnVectors, seed: int, done: Callable[[int], object]
-) -> Iterator[TurnBlock]:
-    rows = sampled(len(collection), SAMPLE, seed)
-    rows = within(rows, collection.rows["turns"].to_numpy()[rows], SAMPLE_TURNS, seed, fewest=2)
-    yield from turn_blocks(collection, turns, rows.tolist(), done=done)
 
 
 def turn_blocks(
@@ -344,8 +333,6 @@ def dialogue_topics(collection: CollectionFolder) -> pd.DataFrame:
     table = segments_table(collection)
     keys = ["dialogue_id", "topic", "topic_name"]
     sums = table.groupby(keys, sort=False).agg(segments=("share", "size"), share=("share", "sum")).reset_index()
-    order = {name: at for at, name in enumerate(dict.fromkeys(table["dialogue_id"]))}
-    sums["order"] = sums["dialogue_id"].map(order)
-    return sums.sort_values(["order", "share"], ascending=[True, False], kind="stable", ignore_index=True).drop(
-        columns="order"
-    )
+    order = sums.groupby("dialogue_id", sort=False).ngroup()
+    sums = sums.assign(order=order).sort_values(["order", "share"], ascending=[True, False], kind="stable")
+    return sums.drop(columns="order").reset_index(drop=True)
