@@ -135,12 +135,9 @@ def in_words(mark: Record) -> str:
     key, value = mark["key"], mark["value"]
     inside, outside = from_to(mark["inside"], mark["outside"], mean if value is None else percent)
     subject = key if value is None else f"{key} = {value}"
-    return f"{inside} by {value} (others {outside})" if _is_channel(mark) else f"{subject} {inside} (others {outside})"
-
-
-def _is_channel(mark: Record) -> bool:
-    """Return whether a finding is on a channel, which sentences name without its key."""
-    return mark["value"] is not None and mark["key"].lower() == "channel"
+    # Sentences name a channel without its key.
+    is_channel = value is not None and key.lower() == "channel"
+    return f"{inside} by {value} (others {outside})" if is_channel else f"{subject} {inside} (others {outside})"
 
 
 def findings_of(marks: Iterable[Record]) -> dict[int, list[str]]:

@@ -58,22 +58,18 @@ class Sides:
 
     def id_of(self, row: int) -> str:
         """Return the id of a dialogue."""
-        collection, own = self._place(row)
+        n = len(self.collections[0])
+        collection, own = (self.collections[0], row) if row < n else (self.collections[1], row - n)
         return str(collection.rows["dialogue_id"][own].as_py())
 
     def units(self, rows: NDArray[np.int64]) -> Vectors:
         """Return the vectors of dialogues, float32 [m, d]."""
-        parts = [collection.vectors[own] for collection, own in self._parts(rows)]
-        return np.concatenate(parts)
+        return np.concatenate([collection.vectors[own] for collection, own in self._parts(rows)])
 
     def dialogues(self, rows: NDArray[np.int64]) -> Iterator[Dialogue]:
         """Yield dialogues; rows ascend."""
         for collection, own in self._parts(rows):
             yield from collection.dialogues(own.tolist())
-
-    def _place(self, row: int) -> tuple[CollectionFolder, int]:
-        n = len(self.collections[0])
-        return (self.collections[0], row) if row < n else (self.collections[1], row - n)
 
     def _parts(self, rows: NDArray[np.int64]) -> list[tuple[CollectionFolder, NDArray[np.int64]]]:
         n = len(self.collections[0])

@@ -71,13 +71,9 @@ def _topics_each(counts: Sequence[int], room: int) -> int:
 
     :param counts: number of topics of each area.
     """
-    fitting = (m for m in range(max(counts), 1, -1) if sum(_height(count, m) for count in counts) <= room)
-    return next(fitting, 1)
-
-
-def _height(topics: int, each: int) -> int:
-    """Return the number of rows of an area with so many topics."""
-    return 1 if topics == 1 else 1 + min(topics, each + 1)
+    # An area of one topic has one row; another one has a row of its own, and maybe one for the rest.
+    heights = {m: sum(1 + (count > 1) * min(count, m + 1) for count in counts) for m in range(max(counts), 1, -1)}
+    return next((m for m, height in heights.items() if height <= room), 1)
 
 
 def _row(

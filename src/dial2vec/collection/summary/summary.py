@@ -191,12 +191,8 @@ def _chosen(collection: CollectionFolder, scope: Scope) -> NDArray[np.int64]:
         raise CorpusError(
             f"no dialogue of {collection.folder} has a date; expected some for --since and --until. Leave them out."
         )
-    rows = _filters(scope).rows(collection)
+    rows = Filters(after=scope.since, before=scope.until, where=scope.where).rows(collection)
     return np.arange(len(collection)) if rows is None else rows
-
-
-def _filters(scope: Scope) -> Filters:
-    return Filters(after=scope.since, before=scope.until, where=scope.where)
 
 
 def _conditions(scope: Scope) -> tuple[str, ...]:
