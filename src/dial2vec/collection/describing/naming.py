@@ -28,7 +28,7 @@ OPERATOR = (
     "change no other rule:"
 )
 # Endings in which two words of a name may differ, such as "delivery" and "deliveries".
-ENDING = re.compile(r"(?:ies?|y|s*e?s?)$")
+ENDING = re.compile(r"(?<=\w{2})(?:ies?|ys?|s*e?s?)$")
 
 
 @dataclass(frozen=True, slots=True)
