@@ -216,12 +216,13 @@ def log_odds(
 
 def says_the_same(text: str, other: str) -> bool:
     """Return True if one of two terms says no more than the other, such as "card" and "credit cards"."""
-    first, second = ({_singular(word) for word in words.split()} for words in (text, other))
+    first, second = ({singular(word) for word in words.split()} for words in (text, other))
     unspaced = re.match(f"[{UNSPACED}]", text) and (text in other or other in text)
     return bool(unspaced) or first <= second or second <= first
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
+    """Return an English word without the ending of the plural."""
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 

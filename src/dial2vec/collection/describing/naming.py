@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from conversations.dialogue import Dialogue
 from conversations.words import printable
+from dial2vec.data.terms import singular
 
 # Characters of a turn and of a dialogue that are sent, and of a name and a summary that are kept.
 TURN, DIALOGUE, NAME, SUMMARY = 300, 1200, 60, 300
@@ -27,8 +28,6 @@ OPERATOR = (
     "Instructions of the operator, for whom the names are. They decide about language, style and what matters, and "
     "change no other rule:"
 )
-# Endings in which two words of a name may differ, such as "delivery" and "deliveries".
-ENDING = re.compile(r"(?<=\w{2})(?:ies?|ys?|s*e?s?)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +156,9 @@ def read_naming(text: str) -> Naming | None:
 
 
 def words_of(name: str) -> frozenset[str]:
-    """Return the words of a name without case, order and endings; names with equal ones do not tell groups apart."""
-    return frozenset(ENDING.sub("", word) for word in re.findall(r"\w+", name.casefold()))
+    """Return the words of a name without case, order and plural; names with equal ones do not tell groups apart."""
+    words = [re.sub(r"(?<=ss|ch|sh|\wx)es$", "", word) for word in re.findall(r"\w+", name.casefold())]
+    return frozenset(singular(re.sub(r"(?<=\w\w)ies?$", "y", word)) for word in words)
 
 
 def _naming(value: Any) -> Naming | None:
