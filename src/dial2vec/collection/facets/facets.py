@@ -186,13 +186,8 @@ def _facet(
         }
         | {f"p_{label}": chances[:, place].astype(np.float32) for place, label in enumerate(every)}
     )
-    sizes, shares = np.bincount(places, minlength=len(every)), chances.mean(0)
-    return Facet(
-        name,
-        table,
-        {label: int(size) for label, size in zip(every, sizes, strict=True)},
-        {label: float(share) for label, share in zip(every, shares, strict=True)},
-    )
+    sizes, shares = np.bincount(places, minlength=len(every)).tolist(), chances.mean(0).tolist()
+    return Facet(name, table, dict(zip(every, sizes, strict=True)), dict(zip(every, shares, strict=True)))
 
 
 def _write(folder: Path, result: Facet, values: Sequence[FacetValue], encoder: str) -> None:

@@ -164,24 +164,14 @@ def turn_blocks(
     :param done: called with the number of dialogues after each block.
     """
     sizes = collection.rows["turns"].to_numpy()
-    for block in _blocks(rows, sizes):
-        numbers, _ = turns.of_dialogues(np.array(block, dtype=np.int64))
-        yield block, list(collection.dialogues(block)), turns.vectors(numbers)
-        done(len(block))
-
-
-def _blocks(rows: Sequence[int], sizes: NDArray[np.int32]) -> Iterator[list[int]]:
-    """Divide rows into blocks of about `AT_ONCE` turns."""
-    block: list[int] = []
-    turns = 0
-    for row in rows:
-        block.append(row)
-        turns += int(sizes[row])
-        if turns >= AT_ONCE:
-            yield block
-            block, turns = [], 0
-    if block:
-        yield block
+    places = np.array(rows, dtype=np.int64)
+    # About `AT_ONCE` turns are in a block.
+    begins = np.cumsum(sizes[places]) - sizes[places]
+    for block in np.split(places, np.flatnonzero(np.diff(begins // AT_ONCE)) + 1) if len(places) else []:
+        numbers, _ = turns.of_dialogues(block)
+        own = block.tolist()
+        yield own, list(collection.dialogues(own)), turns.vectors(numbers)
+        done(len(own))
 
 
 def _fitted(sample: list[TurnBlock], seed: int) -> Cutter:
