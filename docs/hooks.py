@@ -12,7 +12,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, InclusionLevel
 
-from conversations.by_recipe.recipe import Recipe, known_recipes
+from conversations.by_recipe.known import known_recipes
+from conversations.by_recipe.recipe import Recipe
 from dial2vec_papers.tables.drawing import render_curves
 
 ROOT = Path(__file__).parents[1]

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from conversations.by_recipe.recipe import known_recipes
+from conversations.by_recipe.known import known_recipes
 from dial2vec.cli import main
 
 ROOT = Path(__file__).parents[1]

@@ -29,6 +29,9 @@ TERMINAL = """<meta charset="utf-8"><body style="margin:0;background:#1e1e24">
 # Columns of the terminal, and its width in pixels.
 COLUMNS, WIDTH = 104, 960
 TRACES = Path(__file__).parents[2] / "tests" / "conversations" / "traces" / "otlp_today.jsonl"
+# The recipe of the page on plug-ins.
+ACME = (Path(__file__).parents[1] / "plugins.md").read_text().split("# acme_dial2vec/recipes/acme_tickets.yaml\n")[1]
+ACME = ACME.partition("```")[0]
 # Dialogues of the export.
 EXPORTED = 500
 FILES = {
@@ -66,6 +69,11 @@ for session, question, answer in [
         span.set_attribute("gen_ai.input.messages", json.dumps([{"role": "user", "content": question}]))
         span.set_attribute("gen_ai.output.messages", json.dumps([{"role": "assistant", "content": answer}]))
 provider.shutdown()
+""",
+    "acme_tickets.yaml": ACME,
+    "acme_calls.yaml": ACME.replace("speaker: who", "speakr: who"),
+    "acme.json": """[{"acme_ticket": "A-1", "exchange": [
+  {"who": "customer", "words": "My card is lost."}, {"who": "agent", "words": "I have blocked it."}]}]
 """,
     "traces.jsonl": TRACES.read_text(encoding="utf-8"),
     "tickets.json": """[{"ticket_ref": "T1", "requester": {"email": "a@example.com"}, "events": [
@@ -112,6 +120,14 @@ SCENES = {
     ),
     "recipes": Scene(
         ("dial2vec import tickets.json --output calls.jsonl --save-recipe mine.yaml", "cat mine.yaml"), lines=30
+    ),
+    "plugins": Scene(
+        (
+            "ls $XDG_CONFIG_HOME/dial2vec/recipes",
+            "dial2vec import --known 2>&1 | grep -i acme",
+            "dial2vec import acme.json --output acme.jsonl",
+        ),
+        before=("mkdir -p $XDG_CONFIG_HOME/dial2vec/recipes; mv acme_*.yaml $XDG_CONFIG_HOME/dial2vec/recipes",),
     ),
     "traces": Scene(("dial2vec import traces.jsonl --output chats.jsonl",), lines=34),
     "receive": Scene(
@@ -163,7 +179,7 @@ def main() -> None:
 def output_of(command: str, work: Path) -> str:
     """Return what a command of a shell prints, or its error."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    environment = os.environ | {"COLUMNS": str(COLUMNS), "PATH": path}
+    environment = os.environ | {"COLUMNS": str(COLUMNS), "PATH": path, "XDG_CONFIG_HOME": str(work / "config")}
     done = subprocess.run(command, shell=True, cwd=work, env=environment, capture_output=True, text=True, check=False)
     return (done.stdout + done.stderr if done.returncode else done.stdout).strip("\n")
 

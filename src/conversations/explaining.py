@@ -10,8 +10,9 @@ from typing import Any
 import yaml
 
 from conversations.by_recipe.expressions import Finder
+from conversations.by_recipe.known import known_recipes, text_of_recipe
 from conversations.by_recipe.meanings import NOT_USED, fields_of, meanings, named
-from conversations.by_recipe.recipe import Recipe, keys_in, known_recipes, recipe_from_keys, text_of_recipe
+from conversations.by_recipe.recipe import Recipe, keys_in, recipe_from_keys
 from conversations.errors import CorpusError
 from conversations.guessing.columns import Columns
 from conversations.guessing.names import by_name

@@ -11,9 +11,10 @@ from typing import Any
 from conversations.assembling import from_records, from_scripts
 from conversations.by_recipe.draft import drafted, further_columns
 from conversations.by_recipe.expressions import PATH, Finder, of_column
+from conversations.by_recipe.known import load_recipe
 from conversations.by_recipe.meanings import fields_around
 from conversations.by_recipe.other_forms import without_others
-from conversations.by_recipe.recipe import Recipe, load_recipe, recipe_from_keys
+from conversations.by_recipe.recipe import Recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, is_whole
 from conversations.by_recipe.recognising import (

@@ -12,7 +12,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from conversations.by_recipe.recipe import known_recipes
+from conversations.by_recipe.known import known_recipes
 from conversations.by_recipe.recognising import Recognised
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from conversations.errors import CorpusError

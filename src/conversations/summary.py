@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from conversations.by_recipe.recipe import known_recipes
+from conversations.by_recipe.known import known_recipes
 from conversations.dialogue import Dialogue, Quarantined
 from conversations.one_file import DROPPED
 from conversations.options import KINDS, QUOTED

@@ -18,6 +18,7 @@ import yaml
 from dial2vec.addresses import is_web_address
 from dial2vec.config import EQUAL_SHARES, JOIN, LanguageModel, Operation, PreservingWay, Settings
 from dial2vec.errors import SettingsError, did_you_mean
+from dial2vec.extension import methods
 
 # Most characters of the operator's instructions about names: each question holds them.
 INSTRUCTIONS = 1000
@@ -249,11 +250,12 @@ def _value(hint: Any, value: object, source: str, key: str) -> Any:
             return tuple(_value(item_hint, item, source, key) for item in value)
         raise SettingsError(f"{source}: {key}: expected a list of names, found {value!r}.")
     if typing.get_origin(hint) is Literal:
-        if value in typing.get_args(hint):
+        valid = [*typing.get_args(hint), *(methods() if key == "train.method" else ())]
+        if value in valid:
             return value
-        valid = ", ".join(map(str, typing.get_args(hint)))
+        names = [*map(str, valid)]
         raise SettingsError(
-            f"{source}: {key}: found {value!r}.{did_you_mean(str(value), typing.get_args(hint))} Valid: {valid}."
+            f"{source}: {key}: found {value!r}.{did_you_mean(str(value), names)} Valid: {', '.join(names)}."
         )
     return _scalar(hint, value, source, key)
 

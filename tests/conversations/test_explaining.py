@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from conversations.by_recipe.recipe import known_recipes
+from conversations.by_recipe.known import known_recipes
 from conversations.explaining import explanation, refusal
 from conversations.options import Options
 from conversations.reading import read_export

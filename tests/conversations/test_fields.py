@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from conversations.by_recipe.known import known_recipes
 from conversations.by_recipe.meanings import fields_around, meanings, unused
-from conversations.by_recipe.recipe import known_recipes, recipe_from
+from conversations.by_recipe.recipe import recipe_from
 from conversations.options import Options
 from conversations.reading import read_export
 

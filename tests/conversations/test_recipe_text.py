@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from conversations.by_recipe.recipe import known_recipes, recipe_from
+from conversations.by_recipe.known import known_recipes
+from conversations.by_recipe.recipe import recipe_from
 from conversations.explaining import explanation, known_exports, recipe_text
 from conversations.options import KINDS, Options
 from conversations.reading import read_export

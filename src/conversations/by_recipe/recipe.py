@@ -9,9 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -229,43 +226,6 @@ def _named(name: str) -> str:
     return f"{of_column(name)} || {name}" if PATH.fullmatch(name) else of_column(name)
 
 
-@cache
-def known_recipes() -> dict[str, Recipe]:
-    """Return the recipes that come with the package, by name."""
-    folder = files("conversations") / "recipes"
-    entries = sorted(
-        (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name
-    )
-    return {
-        name: recipe_from(entry.read_text(encoding="utf-8"), name, where=entry.name)
-        for entry in entries
-        if (name := entry.name.removesuffix(".yaml")) != entry.name
-    }
-
-
-def load_recipe(name: str) -> Recipe:
-    """Return a recipe by its name, or from a file of the user.
-
-    :raises CorpusError: if there is neither, or the file is no recipe.
-    """
-    return known_recipes().get(name) or recipe_from(text_of_recipe(name), Path(name).stem, where=name)
-
-
-def text_of_recipe(name: str) -> str:
-    """Return the text of a recipe by its name, or of a file of the user.
-
-    :raises CorpusError: if there is neither.
-    """
-    if name in known_recipes():
-        return (files("conversations") / "recipes" / f"{name}.yaml").read_text(encoding="utf-8")
-    if not Path(name).is_file():
-        raise CorpusError(
-            f"{name!r} (--recipe) is neither a recipe nor a file.{did_you_mean(name, known_recipes())} "
-            "Expected one of the recipes of docs/recipes.md, or a YAML file. Correct --recipe."
-        )
-    return Path(name).read_text(encoding="utf-8")
-
-
 def recipe_from(text: str, name: str, *, where: str) -> Recipe:
     """Return a recipe from the text of its file.
 
@@ -305,7 +265,7 @@ def recipe_from_keys(content: dict[str, Any], name: str, *, where: str) -> Recip
         recipe = Recipe(
             name=name, **{key: COMPILED.get(key, lambda value: value)(value) for key, value in content.items()}
         )
-    except (TypeError, AttributeError, JMESPathError, re.error) as error:
+    except (TypeError, AttributeError, KeyError, ValueError, JMESPathError, re.error) as error:
         raise CorpusError(f"{where}: {' '.join(str(error).split())}. Mend the recipe (docs/recipes.md).") from error
     return _checked(recipe, where)
 
@@ -360,6 +320,7 @@ def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
 
 # How the value of a recipe's key is compiled; the others stay.
 COMPILED: dict[str, Callable[[Any], Any]] = {
+    "title": str,
     **dict.fromkeys(
         ("id", "request", "turns", "first", "last", "speaker", "people", "text", "time", "day", "date", "skip"),
         lambda text: Finder(str(text)),

@@ -10,8 +10,9 @@ from itertools import islice
 from typing import Any
 
 from conversations.by_recipe.expressions import Finder, of_column
+from conversations.by_recipe.known import known_recipes
 from conversations.by_recipe.meanings import unused
-from conversations.by_recipe.recipe import Recipe, known_recipes
+from conversations.by_recipe.recipe import Recipe
 from conversations.by_recipe.recipe_lines import find_text_recipe
 from conversations.formats.records import BY_ID, DEPTH, below_ids, each_of, lists_in
 from conversations.guessing.columns import FINER

@@ -13,12 +13,13 @@ from conversations.files import atomic_path, write_json
 from dial2vec.config import Settings
 from dial2vec.data.dialogue_file import DialogueFile
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.extension import methods
 from dial2vec.files import code_hash
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.candidates import write_candidates
 from dial2vec.training.loop import Trained
-from dial2vec.training.methods import METHODS
+from dial2vec.training.methods import method_of
 from dial2vec.training.methods.neighbours import fit_maps
 from dial2vec.training.negatives import Samples
 from dial2vec.training.plan import Given, Plan
@@ -35,7 +36,7 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     encoder = DialogueEncoder.start(settings.encoder)
     fingerprint = _fingerprint(artifacts, settings, encoder)
     with main_process_first():
-        plan = METHODS[settings.train.method](Given(encoder, dialogues, samples, settings, artifacts.vectors))
+        plan = method_of(settings.train.method)(Given(encoder, dialogues, samples, settings, artifacts.vectors))
     before, result = plan.run(
         encoder,
         seed=settings.seed,
@@ -81,7 +82,9 @@ def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEnco
     digest = hashlib.sha256(json.dumps([*blocks, settings.seed]).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
-    digest.update(code_hash("encoder", "training").encode())
+    added = methods().get(settings.train.method)
+    version = added.dist.version if added and added.dist else ""
+    digest.update(code_hash("encoder", "training").encode() + version.encode())
     pairs = Path(settings.dse.pairs_file or "")
     for path in (artifacts.split("train"), artifacts.samples, *([pairs] if pairs.is_file() else [])):
         with path.open("rb") as handle:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conversations.by_recipe.recipe import known_recipes, recipe_from
+from conversations.by_recipe.known import known_recipes
+from conversations.by_recipe.recipe import recipe_from
 from conversations.by_recipe.recipe_lines import LineReader
 from conversations.by_recipe.recipe_records import RecordReader, names_in
 from conversations.by_recipe.recognising import recipe_of_json, recipe_of_records

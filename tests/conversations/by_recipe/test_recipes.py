@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conversations.by_recipe.recipe import Lines, Recipe, known_recipes, recipe_from
+from conversations.by_recipe.known import known_recipes
+from conversations.by_recipe.recipe import Lines, Recipe, recipe_from
 from conversations.options import Options
 from conversations.reading import read_export
 from dial2vec.errors import CorpusError

@@ -15,7 +15,8 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as otlp
 
-from conversations.by_recipe.recipe import Recipe, known_recipes
+from conversations.by_recipe.known import known_recipes
+from conversations.by_recipe.recipe import Recipe
 from conversations.by_recipe.recognising import recipe_of_records, record_recipes
 from conversations.formats.records import Record
 from conversations.formats.spans import unfolded
