@@ -321,9 +321,9 @@ class Serve:
 
     port: int = bounded(5601, low=0, high=65_535)
     check_seconds: float = bounded(10.0, low=0.1)
-    max_dialogues: int = bounded(64, low=1)
+    max_dialogues: int = bounded(2048, low=1)
     max_body_bytes: int = bounded(4_000_000, low=1)
-    max_request_tokens: int = bounded(65_536, low=1)
+    max_request_tokens: int = bounded(300_000, low=1)
     batch_tokens: int = bounded(2048, low=1)
     receive_seconds: float = bounded(30.0, low=0.1)
     request_seconds: float = bounded(60.0, low=0.1)

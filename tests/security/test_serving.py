@@ -56,7 +56,7 @@ def client_of(gate: Gate) -> httpx.AsyncClient:
 
 
 def test_a_dialogue_of_megabytes_is_refused_at_once(gate, ask):
-    done = ask(gate(), inputs(huge(3.84)))
+    done = ask(gate(max_request_tokens=65_536), inputs(huge(3.84)))
     assert done.status_code == 413
     assert "a request may have 65536 tokens" in done.json()["message"]
 

@@ -65,46 +65,37 @@ def text_of_recipe(name: str) -> str:
 def _known() -> dict[str, tuple[Recipe, Traversable]]:
     """Return each recipe with its file; the titles of those that are not ours name their origin."""
     known = {}
-    for file in _files_in(files("conversations") / "recipes"):
-        name = file.name.removesuffix(ENDING)
-        known[name] = recipe_from(file.read_text(encoding="utf-8"), name, where=file.name), file
-    for file, origin in _added():
+    for file, origin in _files():
         name = file.name.removesuffix(ENDING)
         try:
             recipe = recipe_from(file.read_text(encoding="utf-8"), name, where=file.name)
         except (CorpusError, OSError, UnicodeDecodeError) as error:
             log.warning("A recipe is left out (%s, %s): %s", origin, file, error)
         else:
-            known[name] = replace(recipe, title=f"{recipe.title}, from {origin}"), file
+            known[name] = (replace(recipe, title=f"{recipe.title}, from {origin}") if origin else recipe), file
     return known
 
 
-def _added() -> Iterator[tuple[Traversable, str]]:
-    """Yield the recipes that are not ours, each with its origin."""
+def _files() -> Iterator[tuple[Traversable, str]]:
+    """Yield the files of recipes, each with its origin, "" for ours; of several with one name the last counts."""
+    points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
     sources: list[tuple[str, Callable[[], list[Traversable]]]] = [
-        (f"package {point.dist.name if point.dist else point.value}", partial(_places, point))
-        for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)
+        ("", lambda: [files("conversations") / "recipes"]),
+        *((f"package {point.dist.name if point.dist else point.value}", partial(_places, point)) for point in points),
+        ("your own folder", lambda: [folder_of_user()]),
     ]
-    sources.append(("your own folder", lambda: [folder_of_user()]))
     for origin, places in sources:
         try:
-            added = [file for place in places() for file in _files_in(place)]
+            inside = [file for place in places() for file in (place.iterdir() if place.is_dir() else [place])]
+            recipes = [file for file in inside if file.name.endswith(ENDING) and file.is_file()]
         # A package's own code may raise anything.
         except Exception as error:
             kind = type(error).__name__
             log.warning("The recipes of %s are left out (%s: %s). Mend or remove it.", origin, kind, error)
         else:
-            yield from ((file, origin) for file in added)
+            yield from ((file, origin) for file in sorted(recipes, key=lambda file: file.name))
 
 
 def _places(point: EntryPoint) -> list[Traversable]:
     loaded = point.load()
     return [Path(path).resolve(strict=True) for path in loaded()] if callable(loaded) else [files(loaded)]
-
-
-def _files_in(place: Traversable) -> list[Traversable]:
-    """Return the recipes in a folder in the order of their names, or the file itself; [] without either."""
-    inside = list(place.iterdir()) if place.is_dir() else [place]
-    return sorted(
-        (file for file in inside if file.name.endswith(ENDING) and file.is_file()), key=lambda file: file.name
-    )

@@ -94,5 +94,5 @@ def test_the_examples_are_answered(gate, ask):
 def test_the_page_has_a_line_to_try_for_each_path_at_the_address_where_it_was_found(gate, ask, path):
     text = ask(gate(), path="/", method="GET", host="localhost:7007").text
     assert f"curl http://localhost:7007{path}" in text
-    assert "65,536" in text
+    assert "300,000" in text
     assert "4 MB" in text

@@ -45,8 +45,11 @@ def test_a_text_is_a_dialogue_of_one_turn(gate, ask, encoder):
 
 def test_messages_are_conversations(gate, ask, encoder):
     expected = encoder.encode([Dialogue.from_messages(TALK), Dialogue.from_messages(OTHER)])
-    np.testing.assert_allclose(values(ask(gate(), body(messages=TALK), **PATH)), expected[:1], atol=1e-5)
-    np.testing.assert_allclose(values(ask(gate(), body(messages=[TALK, OTHER]), **PATH)), expected, atol=1e-5)
+    for key in ("messages", "input"):
+        np.testing.assert_allclose(values(ask(gate(), body(**{key: TALK}), **PATH)), expected[:1], atol=1e-5)
+        np.testing.assert_allclose(values(ask(gate(), body(**{key: [TALK, OTHER]}), **PATH)), expected, atol=1e-5)
+    # A text is a dialogue of one turn, beside conversations too.
+    np.testing.assert_allclose(values(ask(gate(), body(input=[TALK, "w9"]), **PATH)), expected, atol=1e-5)
 
 
 def test_the_answer_has_openais_form_and_counts_tokens(gate, ask):
@@ -66,15 +69,18 @@ def test_base64_holds_the_same_numbers_as_float32(gate, ask):
 @pytest.mark.parametrize(
     ("sent", "status", "code", "said"),
     [
-        ({"input": [1, 2]}, 400, "form", "token numbers"),
+        ({"input": [1, 2]}, 400, "form", "check_embedding_ctx_length=False"),
         ({"input": [[1, 2], [3]]}, 400, "form", "token numbers"),
+        ({"input": [["w1"]]}, 400, "dialogue", "conversation '1'"),
+        ({"input": [[]]}, 400, "dialogue", "conversation '1'"),
+        ({"input": [OTHER, 1.5]}, 400, "form", "found a number (1.5)"),
+        ({"input": "w1", "truncate_prompt_tokens": 8}, 400, "form", "set it to -1"),
         ({"input": []}, 400, "number", "found 0 dialogues"),
-        ({"input": ["w1"] * 65}, 400, "number", "found 65 dialogues; expected 1 to 64"),
+        ({"input": ["w1"] * 2049}, 400, "number", "found 2049 dialogues; expected 1 to 2048"),
         ({"input": ["w1", " "]}, 400, "dialogue", "dialogue 2: every turn is blank"),
-        ({"input": {"a": 1}}, 400, "form", "must be a text or a list of texts"),
+        ({"input": {"a": 1}}, 400, "form", "expected a text, a conversation"),
         ({}, 400, "form", 'either "input"'),
         ({"input": "w1", "messages": TALK}, 400, "form", 'either "input"'),
-        ({"messages": "w1"}, 400, "form", "expected "),
         ({"messages": []}, 400, "number", "found 0 dialogues"),
         ({"messages": [{"role": "user"}]}, 400, "dialogue", "conversation '1'"),
         ({"messages": [TALK, [{"content": "w1"}]]}, 400, "dialogue", "conversation '2'"),

@@ -6,16 +6,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from conversations.dialogue import Dialogue
 from dial2vec.addresses import Hosts
 from dial2vec.config import Serve
-from dial2vec.operation.serving.batching import PieceReader, Workload
+from dial2vec.operation.serving.batching import PieceReader
 from dial2vec.operation.serving.bodies import Message, Receive, decode, read_body
-from dial2vec.operation.serving.forms import embeddings, read_embeddings, read_invocation
+from dial2vec.operation.serving.forms import EncodingRequest, read_embeddings, read_invocation, read_rerank
 from dial2vec.operation.serving.metrics import CONTENT_TYPE, Metrics
 from dial2vec.operation.serving.openapi import description, page
 from dial2vec.operation.serving.refusals import GoneError, RefusedRequestError, refusal_answer
@@ -24,6 +24,7 @@ from dial2vec.operation.serving.tokens import AccessTokens
 
 Send = Callable[[Message], Awaitable[None]]
 Handler = Callable[[Message, Receive], Awaitable[Response]]
+Form = Callable[[Any, dict[str, Any], int], EncodingRequest]
 
 CLOSE = (b"connection", b"close")
 MODEL = "/v1/models/"
@@ -69,8 +70,9 @@ class Gate:
         self._started = int(time.time())
         self.handlers: dict[str, tuple[str, Handler]] = {
             "/": ("GET", self._page),
-            "/invocations": ("POST", self._invocations),
-            "/v1/embeddings": ("POST", self._embeddings),
+            "/invocations": ("POST", partial(self._encode, read_invocation)),
+            "/v1/embeddings": ("POST", partial(self._encode, read_embeddings)),
+            "/v1/rerank": ("POST", partial(self._encode, read_rerank)),
             "/v1/models": ("GET", self._models),
             f"{MODEL}{about.get('model')}": ("GET", self._model),
             "/version": ("GET", self._version),
@@ -133,42 +135,21 @@ class Gate:
             raise RefusedRequestError(405, "method", f"{path} takes {method}, found {scope['method']}.", allow=method)
         return await handler(scope, receive)
 
-    async def _invocations(self, scope: Message, receive: Receive) -> Response:
-        def read(body: bytes) -> list[Dialogue]:
-            return read_invocation(decode(body), max_dialogues=self.settings.max_dialogues)
-
-        dialogues = await self._read(read, scope, receive)
-        work = await self._encode(dialogues, receive)
-        return self._vectors(lambda: {"predictions": work.vectors.tolist()}, work)
-
-    async def _embeddings(self, scope: Message, receive: Receive) -> Response:
-        model, dimension = self.about["model"], self.about["dimension"]
-
-        def read(body: bytes) -> Any:
-            most = self.settings.max_dialogues
-            return read_embeddings(decode(body), model=model, dimension=dimension, max_dialogues=most)
-
-        request = await self._read(read, scope, receive)
-        work = await self._encode(request.dialogues, receive)
-        return self._vectors(
-            lambda: embeddings(work.vectors, model=model, tokens=work.tokens, as_base64=request.base64), work
-        )
-
-    async def _read(self, read: Callable[[bytes], Any], scope: Message, receive: Receive) -> Any:
+    async def _encode(self, form: Form, scope: Message, receive: Receive) -> Response:
         body = await read_body(dict(scope["headers"]), receive, self.settings)
-        return read(body) if len(body) < LARGE else await asyncio.to_thread(read, body)
 
-    async def _encode(self, dialogues: list[Dialogue], receive: Receive) -> Workload:
+        def read() -> EncodingRequest:
+            return form(decode(body), self.about, self.settings.max_dialogues)
+
+        request = read() if len(body) < LARGE else await asyncio.to_thread(read)
         gone = asyncio.ensure_future(_disconnect(receive))
         try:
-            return await self.scheduler.encode(dialogues, gone)
+            work = await self.scheduler.encode(request.dialogues, gone)
         finally:
             gone.cancel()
-
-    def _vectors(self, form: Callable[[], dict[str, Any]], work: Workload) -> Response:
         self.metrics.dialogues(len(work.dialogues))
         headers = {"X-Dialogues-Long": str(work.long)} if work.long else None
-        return JSONResponse(form(), headers=headers)
+        return JSONResponse(request.answer(work.vectors, work.tokens), headers=headers)
 
     async def _models(self, scope: Message, receive: Receive) -> Response:
         return JSONResponse({"object": "list", "data": [self._described()]})
