@@ -1,22 +1,16 @@
-"""OpenAI's form: its own client against a real socket, and what is refused in its form."""
+"""OpenAI's form, and what is refused in its form; its clients are in test_clients.py."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
-import socket
-import threading
 
 import numpy as np
 import pytest
 
 from conversations.dialogue import Dialogue
-from dial2vec.addresses import listen
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.protocol import Encoder
-from dial2vec.operation.serving.server import serve
-from dial2vec.operation.serving.tokens import AccessTokens
 
 TALK = [{"role": "assistant", "content": "w1 w2"}, {"role": "user", "content": [{"type": "text", "text": "w3"}]}]
 OTHER = [{"role": "user", "content": "w9"}]
@@ -105,33 +99,3 @@ def test_the_served_model_is_listed(gate, ask):
     assert (model["id"], model["object"], model["owned_by"]) == ("dial2vec-demo", "model", "dial2vec")
     assert ask(gate(), path="/v1/models/dial2vec-demo", method="GET").json()["id"] == "dial2vec-demo"
     assert ask(gate(), path="/v1/models/gpt-4", method="GET").json()["error"]["code"] == "model_not_found"
-
-
-def test_openais_own_client_works(gate, encoder, tmp_path):
-    openai = pytest.importorskip("openai")
-    tokens = tmp_path / "tokens"
-    tokens.write_text("a-token-of-this-test\n")
-    tokens.chmod(0o600)
-    made = gate(tokens=AccessTokens(tokens))
-    control, theirs = socket.socketpair()
-    with listen("127.0.0.1", 0) as listening, control:
-        work = serve(made, listening.dup(), theirs, made.settings)
-        thread = threading.Thread(target=asyncio.run, args=(work,), daemon=True)
-        thread.start()
-        assert b"ready" in control.recv(1000)
-        address = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-        with openai.OpenAI(base_url=address, api_key="a-token-of-this-test", max_retries=0) as client:
-            [model] = client.models.list()
-            answer = client.embeddings.create(model=model.id, input=["w1 w2", "w3"])
-            with pytest.raises(openai.NotFoundError, match="found the string 'gpt-4'"):
-                client.embeddings.create(model="gpt-4", input="w1")
-            told = client.embeddings.create(model=model.id, input=[], extra_body={"messages": TALK, "input": None})
-        wrong = openai.OpenAI(base_url=address, api_key="wrong", max_retries=0)
-        with wrong, pytest.raises(openai.AuthenticationError):
-            wrong.models.list()
-        control.close()
-        thread.join(20)
-    expected = encoder.encode([Dialogue.from_messages([{"role": "user", "content": text}]) for text in ("w1 w2", "w3")])
-    np.testing.assert_allclose([item.embedding for item in answer.data], expected, atol=1e-5)
-    np.testing.assert_allclose(told.data[0].embedding, encoder.encode(Dialogue.from_messages(TALK)), atol=1e-5)
-    assert answer.usage.total_tokens > 3

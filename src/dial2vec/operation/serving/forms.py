@@ -95,7 +95,7 @@ def read_rerank(request: Any, about: dict[str, Any], most: int) -> EncodingReque
     """
     _check_keys(request, RERANK_KEYS, about["model"])
     query, documents, top = (request.get(key) for key in ("query", "documents", "top_n"))
-    if not isinstance(query, str) or not isinstance(documents, list) or dict in map(type, documents):
+    if not (isinstance(query, str) and query.strip() and isinstance(documents, list)) or dict in map(type, documents):
         raise unfit('expected "query", a text, and "documents", a list of texts or conversations.')
     if top is not None and (type(top) is not int or top < 1):
         raise unfit(f"'top_n' must be a number from 1, found {described(top)[:100]}.")
