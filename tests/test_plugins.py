@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -74,6 +75,7 @@ def test_the_package_of_the_manual_is_found_and_passes_its_own_test(install):
 
 def test_the_method_of_the_manual_trains_and_a_damaged_one_is_refused(install, tiny_folder, tmp_path):
     from dial2vec.encoder import DialogueEncoder
+    from dial2vec.pipeline.train import _fingerprint
     from dial2vec.training.methods import method_of
     from dial2vec.training.negatives import draw_samples
     from dial2vec.training.plan import Given
@@ -89,7 +91,13 @@ def test_the_method_of_the_manual_trains_and_a_damaged_one_is_refused(install, t
     plan = method_of(method)(Given(encoder, dialogues, samples, settings, tmp_path))
     losses = [entry["loss"] for entry in run(encoder, plan, tmp_path / "c").history]
     assert sum(losses[-4:]) < sum(losses[:4]) - 0.2
-    install(**{"acme_dial2vec/halves.py": "import nothing_of_this_name"})
+    (tmp_path / "data").touch()
+    kept = SimpleNamespace(split=lambda _: tmp_path / "data", samples=tmp_path / "data")
+    before = _fingerprint(kept, settings, encoder)
+    folder = install(**{"acme_dial2vec/halves.py": "import nothing_of_this_name"})
+    assert _fingerprint(kept, settings, encoder) == before
+    (folder / "acme-1.dist-info" / "METADATA").write_text("Name: acme-dial2vec\nVersion: 2\n")
+    assert _fingerprint(kept, settings, encoder) != before
     del sys.modules["acme_dial2vec.halves"]
     with pytest.raises(SettingsError, match=r"halves.*acme_dial2vec.halves:plan.*nothing_of_this_name"):
         method_of("halves")

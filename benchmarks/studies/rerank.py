@@ -26,7 +26,7 @@ from dial2vec.encoder.protocol import Encoder
 from find import CORPORA_READ, HITS, KINDS, SEED, questions_of
 
 POOL, BOOTSTRAPS = 100, 2_000
-ROW = "| {} | {} | {:.1f} | {:.1f} | {:.1f} | {:+.1f} ({:+.1f} to {:+.1f}) |\n"
+ROW = "| {} ({}) | {:.1f} | {:.1f} | {:.1f} | {:+.1f} ({:+.1f} to {:+.1f}) |\n"
 
 
 def shares(encoder: Encoder, name: str, data: Path) -> dict[str, list[list[float]]]:
