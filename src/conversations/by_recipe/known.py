@@ -24,8 +24,7 @@ log = logging.getLogger(__name__)
 
 def folder_of_user() -> Path:
     """Return the folder of the user's own recipes, which need not exist."""
-    windows = os.name == "nt"
-    base = os.environ.get("APPDATA" if windows else "XDG_CONFIG_HOME", "")
+    base = os.environ.get("APPDATA" if os.name == "nt" else "XDG_CONFIG_HOME", "")
     # By XDG's specification a relative path does not count.
     return Path(base if Path(base).is_absolute() else Path("~/.config").expanduser(), "dial2vec", "recipes")
 
@@ -90,8 +89,7 @@ def _files() -> Iterator[tuple[Traversable, str]]:
             recipes = [file for file in inside if file.name.endswith(ENDING) and file.is_file()]
         # A package's own code may raise anything.
         except Exception as error:
-            kind = type(error).__name__
-            log.warning("The recipes of %s are left out (%s: %s). Mend or remove it.", origin, kind, error)
+            log.warning("The recipes of %s are left out (%s). Mend or remove it.", origin, error)
         else:
             yield from ((file, origin) for file in sorted(recipes, key=lambda file: file.name))
 

@@ -21,7 +21,6 @@ KEYS = ("model", "input", "messages", "encoding_format", "dimensions", "truncate
 RERANK_KEYS = ("model", "query", "documents", "top_n", "return_documents")
 # Keys of other servers that change nothing here: dialogues are read whole, and questions as dialogues are.
 IGNORED = ("user", "input_type", "truncate", "priority", "request_id")
-FORMATS = ("float", "base64")
 INPUT = 'a text, a conversation of {"role", "content"}, or a list of texts or conversations'
 # Clients number tokens by their own vocabularies, and most of these numbers are in that of the encoder, too.
 TOKENS = (
@@ -69,7 +68,7 @@ def read_embeddings(request: Any, about: dict[str, Any], most: int) -> EncodingR
     """
     _check_keys(request, KEYS, about["model"])
     form = request.get("encoding_format") or "float"
-    if form not in FORMATS:
+    if form not in ("float", "base64"):
         raise unfit(f"'encoding_format' must be float or base64, found {described(form)[:100]}.")
     if request.get("dimensions") not in (None, dimension := about["dimension"]):
         given = described(request["dimensions"])[:100]
@@ -116,17 +115,15 @@ def read_rerank(request: Any, about: dict[str, Any], most: int) -> EncodingReque
 
 
 def _embeddings(vectors: NDArray[np.float32], tokens: int, *, model: str, as_base64: bool) -> dict[str, Any]:
-    values = [_base64(vector) for vector in vectors] if as_base64 else vectors.tolist()
+    values = vectors.tolist()
+    if as_base64:
+        values = [base64.b64encode(vector.tobytes()).decode("ascii") for vector in vectors.astype("<f4")]
     return {
         "object": "list",
         "data": [{"object": "embedding", "index": index, "embedding": value} for index, value in enumerate(values)],
         "model": model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }
-
-
-def _base64(vector: NDArray[np.float32]) -> str:
-    return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
 
 
 def _check_number(dialogues: Sequence[object], most: int) -> None:
