@@ -38,6 +38,11 @@ def test_a_proposal_waits_and_is_carried_out_once_when_it_is_accepted(calls):
         settle_proposal(Collection(calls.folder), 1, accepted=True)
 
 
+def test_the_same_proposal_waits_once(calls):
+    assert propose(calls, "hide", 0, "noise") == propose(calls, "hide", 0, "still noise")
+    assert len(read_proposals(calls.folder)) == 1
+
+
 def test_a_proposal_that_is_dismissed_changes_nothing_and_is_kept(calls):
     before = names(calls)
     propose(calls, "hide", 0, "noise")
@@ -51,8 +56,8 @@ def test_a_proposal_that_is_dismissed_changes_nothing_and_is_kept(calls):
 @pytest.mark.parametrize(
     ("action", "options", "message"),
     [
-        ("rename", {}, "found `rename` without what `rename` needs"),
-        ("hide", {"to": "a"}, "found `hide` with what `rename` needs"),
+        ("rename", {}, "found `rename` without a new name"),
+        ("hide", {"to": "a"}, "found `hide` with a new name"),
         ("merge", {"other": 7}, "has no cluster 7"),
         ("move", {"dialogue": "d99"}, "has no dialogue 'd99'"),
         ("move", {"dialogue": "d0"}, "is in cluster 0"),

@@ -42,6 +42,7 @@ def collection(tmp_path_factory, student_folder) -> CollectionFolder:
         ("channel in phone, chat", [0, 1, 3, 5]),
         ("channel not in phone, chat", [2, 4]),
         ("channel != phone", [1, 2, 4]),
+        ("channel = phone", [0, 3, 5]),
         ("note in 'lost, at sea', ÄRGER", [1, 3]),
         ("csat in 1, 5", [0, 2]),
         ("csat in 2..5", [1, 2]),

@@ -124,6 +124,9 @@ def test_an_error_is_one_sentence_and_a_wrong_argument_is_named(tools):
                 ("topics", {"order": "colour"}),
                 ("search", {}),
                 ("read", {"dialogue_id": "x"}),
+                # An argument of another tool is no condition that is left out in silence.
+                ("topics", {"condition": ["CSAT <= 2"]}),
+                ("facet", {"key": "colour"}),
             ]
             return [await client.call_tool(name, options) for name, options in wrong]
 
@@ -133,6 +136,8 @@ def test_an_error_is_one_sentence_and_a_wrong_argument_is_named(tools):
     assert "desk has no topic 999; expected an id of the tool topics." in texts[0]
     assert "query" in texts[2]
     assert "has no dialogue 'x'" in texts[3]
+    assert "condition" in texts[4]
+    assert texts[5].endswith("Name one of these with key.")
     assert "Traceback" not in "".join(texts)
 
 

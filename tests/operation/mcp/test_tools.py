@@ -73,6 +73,8 @@ def test_nothing_is_close_is_an_answer(tools):
     answer = tools.search("quantum chromodynamics on a lattice")
     assert not answer["close"]
     assert answer["note"].startswith("Nothing is close")
+    nobody = tools.search("my card was stolen", after="2027-01-01")
+    assert (nobody["close"], nobody["hits"], nobody["note"]) == (False, [], "No dialogue meets the conditions.")
 
 
 def test_similar_dialogues_are_others_of_the_topic(tools):
@@ -120,6 +122,8 @@ def test_facet_counts_values_and_means(tools):
     assert own["low"] < own["mean"] < own["high"] < everybody["low"]
     one = tools.facet("CSAT", where=["CSAT == 5"], topic=the(tools, "Lost card"), after="2027-01-01")
     assert (one["counted"], one["mean"], one["low"]) == (0, None, None)
+    assert sum(value["count"] for value in everybody["values"]) == everybody["counted"]
+    assert {value["value"] for value in everybody["values"]} == {"1", "2", "3", "4", "5"}
     with pytest.raises(CorpusError, match="Name one of these"):
         tools.facet("colour")
 
@@ -201,6 +205,8 @@ def test_names_of_collections_and_topics_are_checked(tools, desk, tmp_path):
         tools.overview("dest")
     with pytest.raises(CorpusError, match="desk has no topic 999"):
         tools.topic(999)
+    with pytest.raises(CorpusError, match="desk has no area 99"):
+        tools.topics(area=99)
     with pytest.raises(CorpusError, match="have the same name"):
         CollectionTools([desk, desk])
 

@@ -107,9 +107,10 @@ def check_decision(
     :raises CorpusError: if it lacks what its action needs, too.
     """
     stored, decisions = _opened(collection)
-    for needing, need in (("rename", to), ("merge", other), ("move", dialogue)):
-        if (action == needing) != (need is not None):
-            raise CorpusError(f"found `{action}` {'with' if need else 'without'} what `{needing}` needs. Correct it.")
+    needs = {"rename": ("a new name", to), "merge": ("another cluster", other), "move": ("a dialogue", dialogue)}
+    for needing, (what, given) in needs.items():
+        if (action == needing) != (given is not None):
+            raise CorpusError(f"found `{action}` {'without' if given is None else 'with'} {what}. Correct it.")
     decision = _decision(collection, stored.clusters, action, cluster, to, other)
     return stored, decisions, decision if dialogue is None else _move_of(collection, stored, decision, dialogue)
 

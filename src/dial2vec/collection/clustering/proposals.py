@@ -77,7 +77,7 @@ def propose(
     other: int | None = None,
     dialogue: str | None = None,
 ) -> Proposal:
-    """Note a decision for a person, and return it; nothing is decided.
+    """Note a decision for a person, and return it, or the same one that waits already; nothing is decided.
 
     The other parameters are those of `dial2vec.collection.clustering.curation.curate`, which carries it out.
 
@@ -88,10 +88,12 @@ def propose(
         known = read_proposals(collection.folder)
         if sum(proposal.state == "open" for proposal in known) >= MOST:
             raise CorpusError(f"{MOST} proposals wait already; expected fewer. Let a person accept or dismiss some.")
-        today = datetime.now(UTC).date().isoformat()
-        named = None if to is None else printable(without_halves(to), NAME)
-        why = printable(without_halves(reason), REASON)
-        made = Proposal(len(known) + 1, action, topic, why, named, other, dialogue, today)
+        today, why = datetime.now(UTC).date().isoformat(), printable(without_halves(reason), REASON)
+        name = None if to is None else printable(without_halves(to), NAME)
+        made = Proposal(len(known) + 1, action, topic, why, name, other, dialogue, today)
+        for proposal in known:
+            if replace(proposal, number=made.number, reason=why, date=today) == made:
+                return proposal
         _write(collection.folder, [*known, made])
     return made
 

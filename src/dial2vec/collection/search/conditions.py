@@ -30,7 +30,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 # Each of these is the opposite of a sign; a dialogue without the key passes neither.
 OPPOSITES = {"!=": "==", "!~": "~", "not in": "in"}
 PRESENCE = {"is missing": False, "is present": True}
-SIGN = r"==|!=|<=|>=|<|>|!~|~|(?<=\s)(?:not\s+in|in)(?=\s)|(?<=\s)is\s+(?:missing|present)(?=\s|$)"
+SIGN = r"==|!=|<=|>=|<|>|!~|~|=|(?<=\s)(?:not\s+in|in)(?=\s)|(?<=\s)is\s+(?:missing|present)(?=\s|$)"
 AFTER_KEY = re.compile(rf"\s*({SIGN})\s*(.*)", re.DOTALL)
 CONDITION = re.compile(rf"(.+?)\s*({SIGN})\s*(.*)", re.DOTALL)
 # A quoted value, or a word that joins two conditions.
@@ -145,7 +145,7 @@ def _meets(collection: CollectionFolder, condition: str, keys: Sequence[str]) ->
             'a value, or "is missing" or "is present", such as --where "channel == phone".'
         )
     key, sign, value = parts
-    sign = " ".join(sign.split())
+    sign = "==" if sign == "=" else " ".join(sign.split())
     column = _column(collection, key)
     if sign in PRESENCE:
         return _dialogues(column, column.values.is_valid(), len(collection)) == PRESENCE[sign]

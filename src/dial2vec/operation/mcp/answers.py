@@ -9,17 +9,22 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 
-class Quote(TypedDict):
+class Turn(TypedDict):
     """What somebody said; `text` stands between marks and may be cut.
 
-    In a dialogue that is read, turns are `relevant` that speak for its topic or answer the query; elsewhere all are.
+    Turns are `relevant` that answer a query, or else speak for the topic of their dialogue.
     """
 
-    dialogue_id: str
     turn: int
     speaker: str
     text: str
     relevant: bool
+
+
+class Quote(Turn):
+    """A turn of a dialogue."""
+
+    dialogue_id: str
 
 
 class Share(TypedDict):
@@ -108,14 +113,18 @@ class Topic(TopicRow):
 
 
 class Hit(TypedDict):
-    """A dialogue that answers a question, with its turns that answer best, the best first."""
+    """A dialogue with its turns that answer best, the best first.
+
+    Turns, the whole dialogue and words count for the place of a hit, so that cosines may not descend.
+    """
 
     dialogue_id: str
     cosine: float
     date: str | None
     topic: str | None
     labels: list[str]
-    turns: list[Quote]
+    metadata: dict[str, str]
+    turns: list[Turn]
 
 
 class Hits(TypedDict):
@@ -146,7 +155,7 @@ class Reading(TypedDict):
     metadata: dict[str, str]
     topic: str | None
     segments: list[Span]
-    turns: list[Quote]
+    turns: list[Turn]
     n_turns: int
     next_turn: int | None
 
@@ -154,8 +163,10 @@ class Reading(TypedDict):
 class Difference(TypedDict):
     """A share or a mean on two sides: `difference` is after minus before, with its interval.
 
-    `p` is adjusted for all that was tried. `change` is "grew", "shrank", "new", "gone", "rose" or "fell", and "" if the
-    difference may be chance. `topic` is null for all dialogues, `what` a topic, "key = value" or a key.
+    `p` is adjusted for all topics and keys that were tried. Shares of topics add up to 1, so the share of a topic must
+    also differ among those topics that did not change; else p is 1 whatever the interval. `change` is "grew", "shrank",
+    "new", "gone", "rose" or "fell", and "" if the difference may be chance or follows from that of another topic.
+    `topic` is null for all dialogues. `dialogue_ids` show the difference, on the side that has more of it.
     """
 
     topic: int | None

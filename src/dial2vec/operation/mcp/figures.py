@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from conversations.words import percent
 from dial2vec.collection.changes.comparing import SHOWN, ComparedRow, compared_metadata, compared_topics
 from dial2vec.collection.changes.evidence import wilson
-from dial2vec.collection.changes.facts import facts_of, mean_and_sd, sums_of
+from dial2vec.collection.changes.facts import Values, facts_of, mean_and_sd, sums_of
 from dial2vec.collection.changes.grouped import Record, nearest_groups
 from dial2vec.collection.changes.over_time import shares_over_time
 from dial2vec.collection.changes.sides import Sides
@@ -158,11 +158,16 @@ def facet(opened: OpenCollection, key: str, rows: NDArray[np.int64] | None, *, m
     cells = np.zeros(len(opened), dtype=np.int64) if rows is None else np.full(len(opened), -1)
     cells[slice(None) if rows is None else rows] = 0
     values, counted, mean, half = list[answers.Value](), 0, np.nan, np.nan
+    named = list(facts.values)
     if key in facts.numbers:
+        rows = np.flatnonzero(np.isfinite(facts.numbers[key]))
+        different, codes = np.unique(facts.numbers[key][rows], return_inverse=True)
+        if len(different) <= NAMED:
+            named.append(Values(key, [f"{value:g}" for value in different], rows, codes))
         sums, middle = sums_of(facts.numbers[key], cells, 1)
         counted, ((mean,), (sd,)) = int(sums[0][0]), mean_and_sd(sums, middle)
         half = stdtrit(max(1, counted - 1), 0.975) * sd / max(1, counted) ** 0.5
-    for known in facts.values:
+    for known in named:
         counts, totals = known.counts(cells, 1)
         counted = int(totals[0])
         for code in np.argsort(-counts[0], kind="stable")[:most]:

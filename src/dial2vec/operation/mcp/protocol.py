@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
+import re
 import socket
 from collections.abc import Callable
 from importlib.metadata import version
@@ -14,7 +16,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.resources import FunctionResource
-from mcp_types import ToolAnnotations
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -49,15 +52,10 @@ def protocol_server(tools: CollectionTools) -> MCPServer[Any]:
         title="Conversations",
         version=version("dial2vec"),
         instructions=f"{GUIDE}\n{tools.marks.meaning}\nCollections: {', '.join(tools.names)}.",
+        tools=[_tool(getattr(tools, name)) for name in TOOLS],
         log_level="ERROR",
         subscriptions=False,
     )
-    for name in TOOLS:
-        hints = ToolAnnotations(
-            read_only_hint=name != "propose", destructive_hint=False, idempotent_hint=True, open_world_hint=False
-        )
-        tool = getattr(tools, name)
-        server.add_tool(_refusing(tool), description=inspect.getdoc(tool), annotations=hints)
     for name in tools.names:
         sheet = functools.partial(_sheet, tools, name)
         about = f"The one-page report of {name}."
@@ -95,17 +93,26 @@ def _guarded(app: ASGIApp, tokens: AccessTokens) -> ASGIApp:
     return answer
 
 
-def _refusing(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a tool whose errors reach the model in one sentence."""
+def _tool(work: Callable[..., Any]) -> Tool:
+    """Return a tool of the protocol that refuses unknown arguments and says errors in its own words."""
 
-    @functools.wraps(tool)
-    def call(*given: Any, **named: Any) -> Any:
+    @functools.wraps(work)
+    def call(*given: Any, **named: Any) -> CallToolResult:
         try:
-            return tool(*given, **named)
+            answer = work(*given, **named)
         except Dial2vecError as error:
-            raise ToolError(str(error)) from error
+            # The sentences are those of commands, whose options have the names of these parameters.
+            raise ToolError(re.sub(r"--(?=[a-z])", "", str(error))) from error
+        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
 
-    return call
+    hints = ToolAnnotations(read_only_hint=work.__name__ != "propose", destructive_hint=False, open_world_hint=False)
+    tool = Tool.from_function(call, description=inspect.getdoc(work), annotations=hints)
+    # An argument that is dropped in silence would give confident wrong figures.
+    tool.fn_metadata.arg_model.model_config["extra"] = "forbid"
+    tool.fn_metadata.arg_model.model_rebuild(force=True)
+    tool.parameters["additionalProperties"] = False
+    return tool
 
 
 def _asking(form: str) -> Callable[[str], str]:

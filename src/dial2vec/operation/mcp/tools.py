@@ -20,10 +20,10 @@ from dial2vec.collection.summary.summary import summarize
 from dial2vec.errors import CorpusError, did_you_mean
 from dial2vec.operation.mcp import answers, figures
 from dial2vec.operation.mcp.opened import OpenCollection, stamp_of
-from dial2vec.operation.mcp.quoting import ANSWER, READ, Marks, cleaned
+from dial2vec.operation.mcp.quoting import ANSWER, QUOTED, READ, Marks, cleaned
 
-# Answers have at most so many hits, topics, values of a key, and turns.
-HITS, TOPICS, VALUES, TURNS = 25, 50, 30, 60
+# Answers have at most so many hits, topics, values of a key, turns, and keys of a dialogue.
+HITS, TOPICS, VALUES, TURNS, KEYS = 25, 50, 30, 60, 20
 # Characters of a query.
 LONGEST = 10_000
 FAR = "Nothing is close: questions on other things come as near to these dialogues. Say so, or ask in other words."
@@ -44,7 +44,7 @@ class CollectionTools:
         if len(self._folders) < len(folders):
             raise CorpusError("two of these folders have the same name; expected names that differ. Rename one.")
         self._open: dict[str, OpenCollection] = {}
-        self._turn = threading.Lock()
+        self._busy = threading.Lock()
         for name in self._folders:
             self.opened(name)
 
@@ -60,7 +60,7 @@ class CollectionTools:
         if name not in self._folders:
             hint = did_you_mean(name, self.names)
             raise CorpusError(f"found the collection {name!r}; expected one of {', '.join(self.names)}.{hint}")
-        with self._turn:
+        with self._busy:
             known = self._open.get(name)
             if known is None or known.stamp != stamp_of(known.folder):
                 known = self._open[name] = OpenCollection(self._folders[name])
@@ -98,7 +98,8 @@ class CollectionTools:
         """List the topics with shares, what stands out in each, and means of numbers such as a rating.
 
         :param area: id of an area, for its topics only.
-        :param where: conditions on the metadata that must hold, such as "channel in phone, chat" or "csat <= 2".
+        :param where: conditions on the metadata that must hold, such as "channel in phone, chat" or "csat <= 2"; the
+            signs are = != < <= > >= ~ (contains) !~ in, not in, is missing, is present.
         :param after: first day that counts, an ISO date.
         :param before: day before which dialogues count, an ISO date.
         :param order: "size" for the largest first, or a key with numbers, such as "csat" for the lowest mean first
@@ -107,7 +108,10 @@ class CollectionTools:
         :param offset: number of topics to leave out, from the previous answer's `next_offset`.
         """
         opened = self.opened(collection)
+        if area not in (None, *(known.id for known in opened.grouped.clusters.areas)):
+            raise CorpusError(f"{opened.name} has no area {area}; expected an id of the tool overview.")
         rows = overview(opened, filters=Filters(after=after, before=before, where=tuple(where)))[0]
+        rows = [row for row in rows if row["size"]]
         total = sum(row["size"] for row in rows)
         chosen = [row for row in rows if area is None or opened.cluster(row["id"]).area == area]
         chosen = figures.ordered(chosen, order)
@@ -130,14 +134,14 @@ class CollectionTools:
         table = overview(opened)[0]
         row = figures.topic_row(opened, next(row for row in table if row["id"] == topic), len(opened))
         rows = [opened.row(name) for name in cluster.typical]
-        spoken = zip(rows, opened.dialogues(rows), cluster.speaking or [(0,)] * len(rows), strict=True)
+        spoken = zip(opened.dialogues(rows), cluster.speaking or [(0,)] * len(rows), strict=True)
         return {
             **row,
             "collection": opened.name,
             "stability": round(cluster.stability, 3),
             "fine": [cleaned(part.name) for part in opened.grouped.clusters.fine if part.cluster == topic],
             "months": figures.months_of(opened, topic),
-            "quotes": [self._quote(dialogue, turn) for _, dialogue, turns in spoken for turn in turns[:1]],
+            "quotes": [self._quote(dialogue, turn) for dialogue, turns in spoken for turn in turns[:1]],
         }
 
     def search(
@@ -175,16 +179,16 @@ class CollectionTools:
         opened = self.opened(collection)
         filters = Filters(tuple(labels), tuple(speakers), after, before, tuple(where))
         rows = opened.rows_of(filters, topic)
-        with self._turn:
+        with self._busy:
             answer = opened.search.answer(query, _few(k), rows=rows, way=way, unlike=list(unlike))
         hits: list[answers.Hit] = []
         for hit in answer.hits:
-            turns = [self._turn_of(hit.dialogue_id, turn.number, turn.speaker, turn.text) for turn in hit.turns]
+            least = max(turn.contribution for turn in hit.turns) / 2
+            turns = [self._turn(turn.number, turn.speaker, turn.text, turn.contribution >= least) for turn in hit.turns]
             hits.append(self._hit(opened, opened.row_of[hit.dialogue_id], hit.cosine, turns))
-        return {
-            "collection": opened.name, "way": answer.way, "close": answer.close, "hits": hits,
-            "note": "" if answer.close else FAR,
-        }  # fmt: skip
+        close = answer.close and bool(hits)
+        note = "" if close else FAR if hits else "No dialogue meets the conditions."
+        return {"collection": opened.name, "way": answer.way, "close": close, "hits": hits, "note": note}
 
     def read(
         self, dialogue_id: str, collection: str = "", *, first_turn: int = 0, turns: int = 30, query: str | None = None
@@ -202,18 +206,19 @@ class CollectionTools:
         [known] = opened.reading.of([row], [dialogue])
         relevant = known["reasons"]
         if query is not None:
-            with self._turn:
+            with self._busy:
                 [hit] = opened.search.answer(query, 1, rows=np.array([row])).hits
             relevant = [turn.number for turn in hit.turns]
-        texts, end, room = list[answers.Quote](), max(0, first_turn), ANSWER
+        texts, end, room = list[answers.Turn](), max(0, first_turn), ANSWER
         while end < min(len(dialogue.turns), first_turn + max(1, min(turns, TURNS))) and room > 0:
-            texts.append(self._quote(dialogue, end, min(READ, room)) | {"relevant": end in relevant})
+            spoken = dialogue.turns[end]
+            texts.append(self._turn(end, spoken.speaker, spoken.text, end in relevant, min(READ, room)))
             room -= len(texts[-1]["text"])
             end += 1
         return {
             "collection": opened.name, "dialogue_id": dialogue_id, "date": dialogue.date,
             "labels": [cleaned(label) for label in dialogue.labels],
-            "metadata": {cleaned(key): cleaned(str(value)) for key, value in dialogue.metadata.items()},
+            "metadata": _texts_of(dialogue),
             "topic": opened.topic_of(row), "segments": known["segments"], "turns": texts,
             "n_turns": len(dialogue.turns), "next_turn": end if end < len(dialogue.turns) else None,
         }  # fmt: skip
@@ -277,8 +282,7 @@ class CollectionTools:
 
         :param topic: id of the topic; its dialogues are the second side.
         """
-        opened = self.opened(collection)
-        return figures.standing_out(opened, topic)
+        return figures.standing_out(self.opened(collection), topic)
 
     def segments(self, collection: str = "", *, limit: int = 20) -> answers.Segments:
         """List what dialogues talk about by parts, because one dialogue may have several topics.
@@ -314,7 +318,10 @@ class CollectionTools:
         after: str | None = None,
         before: str | None = None,
     ) -> answers.Facet:
-        """Count the values of one key of the metadata, of the labels ("label"), or of a facet; or give its mean.
+        """Count the values of one key of the metadata, of the labels ("label", if `overview` has it), or of a facet.
+
+        A key with numbers also has its mean.
+
 
         :param key: key, as `overview` lists them.
         :param topic: id of the topic whose dialogues count.
@@ -339,7 +346,7 @@ class CollectionTools:
             "collection": opened.name,
             "sentences": figures.sentences_of(summary),
             "quotes": [
-                self._turn_of(excerpt.dialogue_id, excerpt.turn, excerpt.speaker, excerpt.text)
+                {"dialogue_id": excerpt.dialogue_id, **self._turn(excerpt.turn, excerpt.speaker, excerpt.text)}
                 for area in summary.typical
                 for excerpt in area.excerpts
             ],
@@ -359,7 +366,7 @@ class CollectionTools:
         """Propose to change a topic. Nothing changes until a person accepts it on the page of `dial2vec explore`.
 
         :param action: kind of change.
-        :param topic: id of the topic.
+        :param topic: id of the topic; for merge and move the one that gets more dialogues.
         :param reason: reason, with ids of dialogues that show it.
         :param name: new name, for rename.
         :param other: id of the topic that joins it, for merge.
@@ -369,21 +376,24 @@ class CollectionTools:
         made = propose(opened, action, topic, reason, to=name, other=other, dialogue=dialogue_id)
         return {"collection": opened.name, "number": made.number, "note": WAITS}
 
-    def _hit(self, opened: OpenCollection, row: int, cosine: float, turns: list[answers.Quote]) -> answers.Hit:
-        [name], date = opened.ids_of([row]), opened.rows["date"][row].as_py()
+    def _hit(self, opened: OpenCollection, row: int, cosine: float, turns: list[answers.Turn]) -> answers.Hit:
+        [dialogue] = opened.dialogues([row])
         return {
-            "dialogue_id": name, "cosine": round(cosine, 4), "date": None if date is None else date.isoformat(),
-            "topic": opened.topic_of(row), "labels": [cleaned(label) for label in opened.rows["labels"][row].as_py()],
-            "turns": turns,
+            "dialogue_id": dialogue.dialogue_id, "cosine": round(cosine, 4), "date": dialogue.date,
+            "topic": opened.topic_of(row), "labels": [cleaned(label) for label in dialogue.labels],
+            "metadata": _texts_of(dialogue), "turns": turns,
         }  # fmt: skip
 
-    def _quote(self, dialogue: Dialogue, turn: int, most: int = 0) -> answers.Quote:
+    def _quote(self, dialogue: Dialogue, turn: int) -> answers.Quote:
         spoken = dialogue.turns[turn]
-        return self._turn_of(dialogue.dialogue_id, turn, spoken.speaker, spoken.text, most)
+        return {"dialogue_id": dialogue.dialogue_id, **self._turn(turn, spoken.speaker, spoken.text)}
 
-    def _turn_of(self, dialogue_id: str, turn: int, speaker: str, text: str, most: int = 0) -> answers.Quote:
-        text = self.marks(text, most) if most else self.marks(text)
-        return {"dialogue_id": dialogue_id, "turn": turn, "speaker": cleaned(speaker), "text": text, "relevant": True}
+    def _turn(self, turn: int, speaker: str, text: str, relevant: bool = True, most: int = QUOTED) -> answers.Turn:
+        return {"turn": turn, "speaker": cleaned(speaker), "text": self.marks(text, most), "relevant": relevant}
+
+
+def _texts_of(dialogue: Dialogue) -> dict[str, str]:
+    return {cleaned(key): cleaned(str(value)) for key, value in list(dialogue.metadata.items())[:KEYS]}
 
 
 def _few(k: int) -> int:
