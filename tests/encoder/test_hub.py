@@ -1,80 +1,72 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
+from threading import Thread
 
-import httpx
-import huggingface_hub
 import pytest
-from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub import constants
 
+from dial2vec import load_encoder
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
+from tests.encoder.hub import SHA, Hub
+from tests.students import tiny_student
 
 
 def files_of(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-class Hub:
-    """Takes what is pushed, up to where the network would begin."""
-
-    def __init__(self, *, token=None) -> None:
-        self.token = token
-        Hub.asked = []
-
-    def create_repo(self, repo_id, *, private, exist_ok):
-        Hub.asked.append((repo_id, private, exist_ok, self.token))
-        return SimpleNamespace(repo_id=repo_id)
-
-    def upload_folder(self, *, repo_id, folder_path, commit_message):
-        Hub.files = {
-            path.relative_to(folder_path).as_posix() for path in Path(folder_path).rglob("*") if path.is_file()
-        }
-        Hub.card = (Path(folder_path) / "README.md").read_text()
-        Hub.message = commit_message
-        return SimpleNamespace(commit_url=f"https://hub/{repo_id}/commit/1")
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    with Hub() as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(constants, "ENDPOINT", server.address)
+        monkeypatch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", server.address + "/{repo_id}/resolve/{revision}/{filename}"
+        )
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        yield server
+        server.shutdown()
 
 
 @pytest.fixture
 def encoder(tiny_folder):
-    return DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
+    return DialogueEncoder.from_pretrained(tiny_folder, device="cpu", pooling="role", max_length=32)
 
 
-def test_what_is_pushed_is_what_would_be_saved_with_a_card_that_names_it(encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(huggingface_hub, "HfApi", Hub)
-    address = encoder.push_to_hub("team/calls", token="secret", message="First")
-    encoder.save_pretrained(tmp_path / "m")
-    assert address == "https://hub/team/calls/commit/1"
-    assert Hub.asked == [("team/calls", True, True, "secret")]
-    assert Hub.files == files_of(tmp_path / "m")
-    assert 'SentenceTransformer("team/calls")' in Hub.card
-    assert Hub.message == "First"
+@pytest.mark.parametrize("kind", ["encoder", "student"])
+def test_a_model_is_pushed_with_a_card_that_names_it_and_loaded_by_that_name(kind, request, hub, tmp_path):
+    model = request.getfixturevalue("encoder") if kind == "encoder" else tiny_student()
+    address = model.push_to_hub(
+        "team/calls", token="secret", message="First", licence="mit", about="## Figures\n\nMAP 81.2"
+    )
+    assert address == f"{hub.address}/team/calls/commit/{SHA}"
+    assert hub.created == {"name": "calls", "organization": "team", "visibility": "private"}
+    assert (hub.token, hub.message) == ("Bearer secret", "First")
+    model.save_copy(tmp_path / "saved")
+    assert set(hub.files) == files_of(tmp_path / "saved")
+    card = hub.files["README.md"].decode()
+    assert card.startswith("---\nlicense: mit\n")
+    assert 'SentenceTransformer("team/calls")' in card
+    assert "path/to" not in card
+    assert card.endswith("MAP 81.2\n")
+    loaded = load_encoder("team/calls", device="cpu")
+    assert type(loaded) is type(model)
+    assert loaded.fingerprint() == model.fingerprint()
+
+
+def test_a_public_repository_is_made_only_when_asked_for(encoder, hub):
     encoder.push_to_hub("team/calls", private=False)
-    assert Hub.asked[-1][1] is False
+    assert hub.created["visibility"] == "public"
 
 
-def refusing(error: Exception):
-    class Refusing(Hub):
-        def create_repo(self, *_, **__):
-            raise error
-
-    return Refusing
-
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (httpx.ConnectError("no route"), r"cannot be reached \(no route\); nothing was pushed"),
-        (
-            HfHubHTTPError("403 Forbidden\nlong", response=httpx.Response(403, request=httpx.Request("POST", "x"))),
-            "refuses to take team/calls: 403 Forbidden",
-        ),
-    ],
-)
-def test_a_hub_that_does_not_take_it_is_told_in_one_sentence(encoder, monkeypatch, error, message):
-    monkeypatch.setattr(huggingface_hub, "HfApi", refusing(error))
-    with pytest.raises(ModelError, match=message):
+def test_a_hub_that_refuses_or_cannot_be_reached_is_told_in_one_sentence(encoder, hub, monkeypatch):
+    hub.refuses = True
+    with pytest.raises(ModelError, match="refuses to take team/calls: .*403 Forbidden"):
+        encoder.push_to_hub("team/calls")
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(ModelError, match=r"cannot be reached \(.*\); nothing was pushed"):
         encoder.push_to_hub("team/calls")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -30,7 +29,7 @@ from dial2vec.encoder.pooling import Pooling, pool
 from dial2vec.encoder.protocol import Encoder, ExplainedTurns, Output
 from dial2vec.encoder.reading import EncoderOptions, Reading, check_pooling
 from dial2vec.encoder.saving import fill_network, options_for, save_parts, saved_head, saved_settings
-from dial2vec.encoder.sharing import Parts, save_card, save_sentence_modules, upload
+from dial2vec.encoder.sharing import Parts, save_card, save_sentence_modules
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.turns import ReadTurns, read_turns
 from dial2vec.encoder.windows import Windows, windows_of
@@ -141,22 +140,6 @@ class DialogueEncoder(nn.Module, Encoder):
         if self.head is not None:
             raise ModelError(f"{self.name} has a head of its own, so no map can be added. Take the encoder as it is.")
         self.head = Head(torch.from_numpy(mean), torch.from_numpy(weight)).to(self.device)
-
-    def push_to_hub(
-        self, repo_id: str, *, private: bool = True, token: str | None = None, message: str = "An encoder of dialogues"
-    ) -> str:
-        """Push the folder that `save_pretrained` writes to a hub, with its card; return the address of the commit.
-
-        :param repo_id: "owner/name"; created if it does not exist.
-        :param private: whether a new repository is private. A model can reveal private conversations it was trained on.
-        :param token: access token; None takes that of `hf auth login`.
-        :raises ModelError: if the hub cannot be reached or refuses.
-        """
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch) / "model"
-            self.save_pretrained(folder)
-            save_card(self._parts(), folder, name=repo_id)
-            return upload(folder, repo_id, private=private, token=token, message=message)
 
     def _parts(self) -> Parts:
         return Parts(self.network, self.pooling, self.head, self.name)

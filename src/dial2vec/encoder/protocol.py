@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar, Literal, NamedTuple, Protocol, get_args, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from dial2vec.encoder.conversations import Given, Messages, as_dialogues
+from dial2vec.encoder.hub import push
 from dial2vec.encoder.inputs import check_name
 from dial2vec.errors import ModelError
 
@@ -71,6 +73,29 @@ class Encoder(Protocol):
     def save_copy(self, path: str | Path) -> None:
         """Write such a folder with the very numbers of this encoder."""
         self.save_pretrained(path)
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        private: bool = True,
+        token: str | None = None,
+        message: str = "An encoder of dialogues",
+        licence: str | None = None,
+        about: str = "",
+    ) -> str:
+        """Push the folder that `save_copy` writes to a hub, with its card; return the address of the commit.
+
+        :param repo_id: "owner/name", by which `from_pretrained` loads it; created if it does not exist.
+        :param private: whether a new repository is private. A model can reveal private conversations it was trained on.
+        :param token: access token; None takes that of `hf auth login`.
+        :param licence: name of the licence as hubs list it, such as "apache-2.0".
+        :param about: Markdown at the end of the card, such as the data and the figures.
+        :raises ModelError: if the hub cannot be reached or refuses.
+        """
+        with TemporaryDirectory() as scratch:
+            self.save_copy(folder := Path(scratch) / "model")
+            return push(folder, repo_id, private=private, token=token, message=message, licence=licence, about=about)
 
     def add_map(self, mean: NDArray[np.float32], weight: NDArray[np.float32], dialogues: Sequence[Dialogue]) -> None:
         """Add a map of the vectors x, `unit((unit(x) - mean) W)`, to the encoder.

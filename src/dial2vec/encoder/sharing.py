@@ -1,4 +1,4 @@
-"""Sharing an encoder: files for `SentenceTransformer(folder)`, the model card, the push to a hub; docs/ecosystem.md.
+"""Sharing an encoder: files for `SentenceTransformer(folder)`, and the model card; docs/ecosystem.md.
 
 sentence-transformers is not imported: its modules are named in JSON, and their weights are safetensors.
 """
@@ -17,11 +17,10 @@ from transformers import PreTrainedModel
 
 from dial2vec.encoder.backbone import ENCODERS_OF
 from dial2vec.encoder.head import Head
+from dial2vec.encoder.hub import CARD_FILE
 from dial2vec.encoder.network import Network
 from dial2vec.encoder.pooling import Pooling
-from dial2vec.errors import ModelError
 
-CARD_FILE = "README.md"
 TRANSFORMER, POOLING, NORMALIZE, DENSE = (
     f"sentence_transformers.models.{name}" for name in ("Transformer", "Pooling", "Normalize", "Dense")
 )
@@ -83,14 +82,10 @@ def save_sentence_modules(encoder: Parts, folder: Path) -> None:
     _write(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
 
 
-def save_card(encoder: Parts, folder: Path, *, name: str = "") -> None:
-    """Write the model card that a hub shows, with an example of use.
-
-    :param name: name on the hub; "" if the model is only a folder.
-    """
+def save_card(encoder: Parts, folder: Path) -> None:
+    """Write the model card that a hub shows, with an example of use."""
     template = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
     text = jinja2.Template(template, trim_blocks=True, keep_trailing_newline=True).render(
-        name=name,
         # The name can be a private path of the machine that trained the model.
         start=Path(encoder.name).name,
         dimension=encoder.network.dimension,
@@ -99,34 +94,6 @@ def save_card(encoder: Parts, folder: Path, *, name: str = "") -> None:
         max_length=encoder.network.tokens.max_length,
     )
     (folder / CARD_FILE).write_text(text, encoding="utf-8")
-
-
-def upload(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
-    """Push a saved folder; return the address of the commit.
-
-    :raises ModelError: if the hub cannot be reached or refuses.
-    """
-    from httpx import HTTPError
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, OfflineModeIsEnabled
-
-    api = HfApi(token=token)
-    try:
-        repository = api.create_repo(repo_id, private=private, exist_ok=True)
-        commit = api.upload_folder(repo_id=repository.repo_id, folder_path=folder, commit_message=message)
-    except HFValidationError as error:
-        raise ModelError(f"{repo_id!r} is no name of a repository ({error}). Expected OWNER/NAME.") from error
-    except (HfHubHTTPError, LocalTokenNotFoundError) as error:
-        raise ModelError(
-            f"the hub refuses to take {repo_id}: {_first_line(error)} Expected a token that may write there: "
-            "`hf auth login`, or token=."
-        ) from error
-    except (HTTPError, OfflineModeIsEnabled, OSError) as error:
-        raise ModelError(
-            f"the hub cannot be reached ({_first_line(error)}); nothing was pushed. Try again with a network, "
-            "or save_pretrained and upload the folder."
-        ) from error
-    return str(commit.commit_url)
 
 
 def _blank_parts_turns(tokenizer: Any) -> bool:
@@ -166,7 +133,3 @@ def _write_start_only(path: Path, tokenizer: Any) -> None:
 def _write(path: Path, content: object) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

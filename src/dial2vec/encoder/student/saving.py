@@ -11,6 +11,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from dial2vec.encoder.folder import STUDENT_FILE, model_folder
+from dial2vec.encoder.hub import CARD_FILE
 from dial2vec.encoder.student.table import Rows, TokenTable
 from dial2vec.errors import ModelError
 
@@ -45,7 +46,7 @@ def save_student(
         for file, content in (written | {"config_sentence_transformers.json": LIBRARY}).items():
             (folder / file).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         (folder / "1_Normalize").mkdir()
-        (folder / "README.md").write_text(_card(table, settings), encoding="utf-8")
+        (folder / CARD_FILE).write_text(_card(table, settings), encoding="utf-8")
 
 
 def load_student(folder: str | Path) -> tuple[TokenTable, Tokenizer, dict[str, Any]]:
