@@ -1,4 +1,4 @@
-"""Add the project's root pages and the page of curves to the site, and let links to their files lead there."""
+"""Add the project's root pages, the page of curves and llms.txt to the site, and let links to their files lead there."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 CODE = re.compile(r"^```(?:bash|sh|python)\n.*?^```$", re.MULTILINE | re.DOTALL)
 COMMENT, WIDE = re.compile(r"^(\S.*?) {2,}(# .*)$", re.MULTILINE), 88
 
+# Markdown of each page, by its name in docs/.
+TEXTS: dict[str, str] = {}
+
 HEAD = """# Known exports
 
 {count} kinds of exports are known by a recipe, a small file in `src/conversations/recipes/`.
@@ -60,7 +63,34 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
     """Let links to these files lead to their pages, and put comments above commands that leave them no room."""
-    return CODE.sub(_with_room, LINK.sub(_from_docs, markdown))
+    TEXTS[page.file.src_uri] = LINK.sub(_from_docs, markdown)
+    return CODE.sub(_with_room, TEXTS[page.file.src_uri])
+
+
+def on_post_build(*, config: Any) -> None:
+    """Write each page as Markdown beside it, and llms.txt, which lists these files (https://llmstxt.org)."""
+    site = Path(config.site_dir)
+    for name, text in TEXTS.items():
+        (site / name).write_text(text, encoding="utf-8")
+    entries = [next(iter(entry.items())) for entry in config.nav]
+    sections = [(title, pages) for title, pages in entries if isinstance(pages, list)]
+    sections.append(("Project", [{title: page} for title, page in entries if isinstance(page, str)]))
+    lines = [f"# {config.site_name}", f"> {config.site_description}."]
+    for title, pages in sections:
+        listed = [(name, page) for entry in pages for name, page in entry.items()]
+        lines.append(
+            "\n".join([f"## {title}\n", *(f"- [{name}]({page}): {summary(TEXTS[page])}" for name, page in listed)])
+        )
+    (site / "llms.txt").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+
+
+def summary(markdown: str) -> str:
+    """Return the first sentence of a page, without blocks of commands and links."""
+    text = re.sub(r"^```.*?^```$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    paragraphs = (" ".join(part.split()) for part in re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text).split("\n\n"))
+    # No heading, no picture, no list, no table, and no row of marks.
+    first = next(part for part in paragraphs if re.match(r"[A-Z0-9]|`[^`]+` [a-z]", part))
+    return re.split(r"(?<=[.?]) ", first)[0].rstrip(":")
 
 
 def _with_room(code: re.Match[str]) -> str:

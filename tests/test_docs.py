@@ -122,6 +122,21 @@ def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_
                 assert (page.parent / path).exists(), f"{page.name}: {link}"
 
 
+@pytest.mark.services("mkdocs")
+def test_each_page_of_the_site_is_there_as_markdown_and_llms_txt_lists_it_with_a_sentence(site):
+    title, summary, *sections = (site / "llms.txt").read_text(encoding="utf-8").split("\n\n")
+    assert title == "# dial2vec"
+    assert summary.startswith("> ")
+    assert "## Begin" in sections
+    listed = re.findall(r"^- \[(.+?)\]\((.+?)\): (.+)$", "\n".join(sections), re.MULTILINE)
+    assert {page for _, page, _ in listed} == {page.name for page in site.glob("*.md")}
+    assert {Path(page).stem for _, page, _ in listed} == {page.stem for page in site.glob("*.html")} - {"404", "curves"}
+    for name, page, sentence in listed:
+        assert (site / page).read_text(encoding="utf-8").lstrip().startswith("#"), name
+        assert 10 < len(sentence) < 300, sentence
+        assert "](" not in sentence, sentence
+
+
 @pytest.mark.services("mkdocs", "chromium")
 def test_the_search_of_the_manual_works_from_the_disk_and_nothing_asks_the_network(site, chromium):
     for name in ("index", "look", "reference", "log", "curves"):

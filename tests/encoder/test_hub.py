@@ -63,7 +63,7 @@ def test_a_public_repository_is_made_only_when_asked_for(encoder, hub):
 
 def test_a_hub_that_refuses_or_cannot_be_reached_is_told_in_one_sentence(encoder, hub, monkeypatch):
     hub.refuses = True
-    with pytest.raises(ModelError, match="refuses to take team/calls: .*403 Forbidden"):
+    with pytest.raises(ModelError, match=r"refuses to take team/calls: .*403 Forbidden"):
         encoder.push_to_hub("team/calls")
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
     with pytest.raises(ModelError, match=r"cannot be reached \(.*\); nothing was pushed"):
