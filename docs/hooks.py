@@ -1,4 +1,4 @@
-"""Add the project's root pages, the page of curves and llms.txt to the site, and let links to their files lead there."""
+"""Add the root's pages, the page of curves and llms.txt to the site, and let links to their files lead there."""
 
 from __future__ import annotations
 

@@ -75,6 +75,18 @@ provider.shutdown()
     "acme.json": """[{"acme_ticket": "A-1", "exchange": [
   {"who": "customer", "words": "My card is lost."}, {"who": "agent", "words": "I have blocked it."}]}]
 """,
+    "rated.sql": """SELECT topic, count(*) AS n, round(avg("metadata.CSAT"), 1) AS csat
+FROM 'tables/conversations.parquet'
+WHERE belongs
+GROUP BY topic
+ORDER BY csat
+LIMIT 5;
+""",
+    "query.py": """import sys
+import duckdb
+
+print(duckdb.sql(open(sys.argv[1]).read()))
+""",
     "traces.jsonl": TRACES.read_text(encoding="utf-8"),
     "tickets.json": """[{"ticket_ref": "T1", "requester": {"email": "a@example.com"}, "events": [
   {"type": "message", "author": {"role": "requester"}, "body": "<p>My router is dead.</p>", "at": "2024-03-05T10:00Z"},
@@ -117,6 +129,9 @@ SCENES = {
             "dial2vec export calls --as tags --output tags.csv",
             "head -4 tags.csv",
         )
+    ),
+    "sql": Scene(
+        ("dial2vec export calls --as tables --output tables", "cat rated.sql", "python query.py rated.sql"), lines=30
     ),
     "recipes": Scene(
         ("dial2vec import tickets.json --output calls.jsonl --save-recipe mine.yaml", "cat mine.yaml"), lines=30

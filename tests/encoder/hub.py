@@ -56,7 +56,8 @@ class _Answers(BaseHTTPRequestHandler):
         else:
             self._give(b"{}", status=404)
 
-    do_HEAD = do_GET
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def _json(self, content: object) -> None:
         self._give(json.dumps(content).encode())

@@ -86,6 +86,15 @@ def maps_of(
     return Maps(trained, compared, other.manifest.model)
 
 
+def stored_map(collection: CollectionFolder) -> CollectionMap | None:
+    """Return the map of a collection as it is, with the places of the dialogues that were there; None without one.
+
+    :raises ArtifactError: if it does not belong to the collection, or is damaged.
+    """
+    path = collection.folder / "map" / "trained.npz"
+    return _read(path, collection) if path.exists() else None
+
+
 def _map(
     path: Path, collection: CollectionFolder, *, seed: int, progress: bool, like: Points | None = None
 ) -> CollectionMap:
