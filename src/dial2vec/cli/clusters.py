@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from conversations.words import printable
-from dial2vec.cli.group import Renamed, examples
+from dial2vec.cli.group import Renamed, examples, new_path
 from dial2vec.cli.table import fitted, width
 from dial2vec.errors import Dial2vecError
 
@@ -36,22 +36,29 @@ MIN_TEXT = 60
     help="Cluster everything from scratch; clusters that stay together keep their ids.",
 )
 @click.option("--undo", is_flag=True, help="Bring back the clusters before the last clustering.")
+@click.option("--topics", metavar="FILE", type=click.Path(path_type=Path), help="Take over the topics of this file.")
+@click.option("--save-topics", metavar="FILE", type=new_path, help="Write the topics, without dialogues, to this file.")
 @click.option("--seed", default=1, show_default=True, help="Random seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: int, as_json: bool) -> None:
+def cluster(
+    folder: Path, k: int | None, from_scratch: bool, undo: bool, topics: Path | None, save_topics: Path | None,
+    seed: int, as_json: bool,
+) -> None:  # fmt: skip
     """Group the dialogues of a collection, and name the groups.
 
     The number of groups comes from the dialogues. Groups that are close to each other form an area, and large groups
     have fine topics. If FOLDER was clustered before, new dialogues join the existing clusters. Writes into
     FOLDER/clusters: assignment.csv, assignment.parquet, and clusters.json with everything known about each cluster.
     """
-    if undo and (k is not None or from_scratch):
+    if (undo or topics) and (k is not None or from_scratch or (undo and topics)):
         raise Dial2vecError(
-            "found --undo with --k or --from-scratch; expected one of them. --undo brings old clusters back."
+            "found two of --undo, --topics, and --k or --from-scratch; expected one of them. --undo brings old "
+            "clusters back, --topics takes over those of a file."
         )
     from conversations.progress import bar_to
     from dial2vec.collection.clustering.clustering import cluster as cluster_collection
     from dial2vec.collection.clustering.clustering import clustering_steps, restore_clusters
+    from dial2vec.collection.clustering.topics_file import save_topics as write_topics
     from dial2vec.collection.collection_folder import CollectionFolder
 
     collection = CollectionFolder(folder)
@@ -59,7 +66,12 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
         clusters = restore_clusters(collection)
     else:
         with bar_to(clustering_steps(), "groups") as bar:
-            clusters = cluster_collection(collection, k=k, seed=seed, from_scratch=from_scratch, done=bar.update)
+            clusters = cluster_collection(
+                collection, k=k, seed=seed, from_scratch=from_scratch, topics=topics, done=bar.update
+            )
+    if save_topics is not None:
+        write_topics(collection, save_topics)
+        click.echo(f"Topics: {save_topics}", err=as_json)
     if as_json:
         record = json.loads((folder / "clusters" / "clusters.json").read_text(encoding="utf-8"))
         record = {key: value for key, value in record.items() if key not in ("previous", "base")}

@@ -19,9 +19,10 @@ from dial2vec.collection.segments.segments import read_segments, segments_folder
 from dial2vec.data.metadata import typed_columns
 from dial2vec.errors import CorpusError
 
-# Columns of `assignment.parquet`, and what they are called here.
-ASSIGNED = {"cluster": "topic_id", "name": "topic", "area": "area", "fine": "fine_topic", "similarity": "cosine"}
-ASSIGNED |= {"margin": "margin", "belongs": "belongs"}
+# Columns of `assignment.parquet` that have other names here, and those that keep theirs.
+RENAMED = {"cluster": "topic_id", "name": "topic", "fine": "fine_topic", "similarity": "cosine"}
+KEPT = ("area", "margin", "belongs")
+OF_ROWS = ("dialogue_id", "date", "turns", "words", "speakers", "labels")
 ANSWER = ("dialogue_id", "value", "probability", "turn", "speaker")
 
 
@@ -35,14 +36,13 @@ def tables_of(collection: CollectionFolder) -> dict[str, pa.Table]:
     """
     clusters = stored_clusters(collection).clusters
     described = read_descriptions(collection) or {"clusters": {}, "areas": {}}
-    topics = _groups(clusters.shown, described["clusters"])
-    for name in ("area", "stability"):
-        values = pa.array([getattr(cluster, name) for cluster in clusters.shown])
-        topics = topics.append_column("area_id" if name == "area" else name, values)
-    fine = [topic for topic in clusters.fine if topic.cluster in set(topics["id"].to_pylist())]
-    tables = {"conversations": _conversations(collection), "topics": topics}
-    tables["areas"] = _groups(clusters.areas, described["areas"])
-    tables["fine_topics"] = _groups(fine, {}).append_column("topic_id", pa.array([part.cluster for part in fine]))
+    fine = [topic for topic in clusters.fine if topic.cluster in {shown.id for shown in clusters.shown}]
+    tables = {
+        "conversations": _conversations(collection),
+        "topics": _groups(clusters.shown, described["clusters"], area="area_id", stability="stability"),
+        "areas": _groups(clusters.areas, described["areas"]),
+        "fine_topics": _groups(fine, {}, cluster="topic_id"),
+    }
     if (segments_folder(collection) / "topics.json").exists():
         read_segments(collection)
         tables["segments"] = pq.read_table(segments_folder(collection) / "segments.parquet")
@@ -50,7 +50,7 @@ def tables_of(collection: CollectionFolder) -> dict[str, pa.Table]:
     for path in sorted((collection.folder / FACETS).glob("*.parquet")):
         answer = pq.read_table(path, columns=list(ANSWER))
         answers.append(answer.add_column(1, "question", pa.array([path.stem] * len(answer), pa.string())))
-    return tables | ({"answers": pa.concat_tables(answers, promote_options="permissive")} if answers else {})
+    return tables | ({"answers": pa.concat_tables(answers)} if answers else {})
 
 
 def write_tables(collection: CollectionFolder, folder: Path) -> dict[str, int]:
@@ -69,25 +69,28 @@ def write_tables(collection: CollectionFolder, folder: Path) -> dict[str, int]:
 
 
 def _conversations(collection: CollectionFolder) -> pa.Table:
-    rows, path = collection.rows, folder_of(collection) / "assignment.parquet"
-    table = rows.select(["dialogue_id", "date", "turns", "words", "speakers", "labels"])
+    rows, path, drawn = collection.rows, folder_of(collection) / "assignment.parquet", stored_map(collection)
+    columns = {name: rows[name] for name in OF_ROWS}
     with readable(path, f"; expected the topic of each dialogue. Run `dial2vec cluster {collection.folder}`."):
         assigned = pq.read_table(path)
+        # Dialogues that were added since have none.
         places = pc.index_in(rows["dialogue_id"], value_set=assigned["dialogue_id"])
-        columns = {to: assigned[name].take(places) for name, to in ASSIGNED.items() if name in assigned.column_names}
-    drawn = stored_map(collection)
+        columns |= {RENAMED.get(name, name): assigned[name].take(places) for name in (*RENAMED, *KEPT)}
     for place, name in enumerate("xy"):
         points = [] if drawn is None else drawn.points[:, place].tolist()
-        columns[name] = pa.array(points + [None] * (len(table) - len(points)), pa.float32())
-    for name, column in (columns | typed_columns(rows["metadata"], collection.metadata_kinds)).items():
-        table = table.append_column(name, column)
-    return table
+        columns[name] = pa.array(points + [None] * (len(rows) - len(points)), pa.float32())
+    return pa.table(columns | typed_columns(rows["metadata"], collection.metadata_kinds))
 
 
-def _groups(groups: Sequence[Any], described: dict[str, Any]) -> pa.Table:
-    """Return a row for each cluster, area or fine topic; `described` has the language model's words by id."""
-    records = [described.get(str(group.id), {}) for group in groups]
-    columns = {name: [getattr(group, name) for group in groups] for name in ("id", "name", "size")}
+def _groups(groups: Sequence[Any], described: dict[str, Any], **more: str) -> pa.Table:
+    """Return a row for each topic, area or fine topic.
+
+    :param described: records of `read_descriptions` by id.
+    :param more: names of the columns of further attributes, by attribute.
+    """
+    names = {"id": "id", "name": "name", "size": "size"} | more
+    columns = {column: [getattr(group, name) for group in groups] for name, column in names.items()}
     terms = pa.array([[term.text for term in group.terms] for group in groups], pa.list_(pa.string()))
+    records = [described.get(str(group.id), {}) for group in groups]
     summaries = [record["summary"] if record.get("by") == "model" else None for record in records]
     return pa.table(columns | {"terms": terms, "description": pa.array(summaries, pa.string())})

@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
+from dial2vec.collection.clustering.tree import Rows, find_levels
 from dial2vec.collection.collection_folder import sampled
 from dial2vec.encoder.nearest import unit_rows
 
+# Centre of each cluster that appears, [d], and the cosine to it below which no dialogue joins the cluster.
+Added = list[tuple[Vectors, float]]
 # Numbers of new dialogues in the balls that are tried.
 SIZES = (5, 7, 10, 15, 20, 30, 50, 80)
 # Most dialogues that are compared, and new dialogues that are compared with them at a time.
@@ -53,7 +56,7 @@ class Appeared:
 
 def appearing(
     units: Vectors, days: NDArray[np.int64], centres: Vectors, known: Groups, *, close: float, level: float, seed: int
-) -> tuple[list[tuple[Vectors, float]], dict[int, float], list[Appeared]]:
+) -> tuple[Added, dict[int, float], list[Appeared]]:
     """Return the clusters that appear since the clustering from scratch, and the groups that may become one.
 
     Of a cluster it is the centre [d], and the cosine to it below which no dialogue joins the cluster. A group near a
@@ -69,7 +72,7 @@ def appearing(
     :param level: largest p of a cluster, for all windows together; groups with up to 0.05 may become one.
     """
     settled, young = len(known), np.bincount(known, minlength=len(centres)) == 0
-    added, sure, perhaps = list[tuple[Vectors, float]](), list[Appeared](), list[Appeared]()
+    added, sure, perhaps = Added(), list[Appeared](), list[Appeared]()
     wider = dict[int, float]()
     for window in WINDOWS:
         nearest = assign(np.asarray(units[settled:]), np.stack([*centres, *(centre for centre, _ in added)]))
@@ -95,6 +98,23 @@ def appearing(
             elif not group.overlaps(perhaps):
                 perhaps.append(group)
     return added, wider, [group for group in perhaps if not group.overlaps(sure)]
+
+
+def beside(units: Vectors, judging: Rows, centres: Vectors, limits: NDArray[np.float64], *, seed: int) -> Added:
+    """Return the topics of dialogues that are none of some clusters, as `appearing` does where there is a past.
+
+    :param judging: vectors that judge the divisions, as in `find_levels`.
+    :param limits: cosine to its centre below which a dialogue is far from a cluster, float64 [k].
+    """
+    close, added = float(np.median(limits)), Added()
+    groups = find_levels(units, judging, seed=seed).topics if len(units) >= LEAST else np.zeros(0, dtype=np.int32)
+    for number in np.unique(groups):
+        group = Appeared(np.flatnonzero(groups == number), 0.0)
+        centre, cosines = group.centre(units)
+        # What is not close together is no topic, and part of a cluster is no other one.
+        if len(group.rows) >= LEAST and cosines.mean() >= close >= (centres @ centre).max():
+            added.append((centre, float(cosines.mean() - RIM * cosines.std())))
+    return added
 
 
 def appeared(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.appearing import LEVEL, appearing
+from dial2vec.collection.clustering.appearing import LEVEL, appearing, beside
 from dial2vec.collection.clustering.belonging import belonging
 from dial2vec.collection.clustering.clusters import (
     Clusters,
@@ -36,6 +37,7 @@ from dial2vec.collection.clustering.partition import (
     centres_of_groups,
 )
 from dial2vec.collection.clustering.stability import HALVES, LEAST, SAMPLE, match_groups
+from dial2vec.collection.clustering.topics_file import load_topics
 from dial2vec.collection.clustering.tree import SMALLEST, find_levels
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -52,6 +54,7 @@ def cluster(
     seed: int = 1,
     from_scratch: bool = False,
     level: float = LEVEL,
+    topics: Path | None = None,
     done: Callable[[int], object] = lambda _: None,
 ) -> Clusters:
     """Cluster a collection, write the clusters into its folder, and return them.
@@ -64,6 +67,8 @@ def cluster(
     it. `restore_clusters` brings the clusters before back.
 
     :param k: number of clusters, by k-means; None chooses it.
+    :param topics: file of `save_topics`, whose topics take the place of the clusters; dialogues that are far from all
+        of them may become clusters beside them.
     :param level: chance of a group of new dialogues at any place, below which it becomes a cluster.
     :param done: called with 1 after each of at most `clustering_steps()` steps.
     :raises CorpusError: if there are fewer dialogues than clusters, or too many clusters to measure their stability.
@@ -73,7 +78,7 @@ def cluster(
     """
     _check_sizes(collection, k)
     with folder_lock(folder_of(collection), "writes to"):
-        before = _before(collection, from_scratch=from_scratch)
+        before = load_topics(collection, topics) if topics else _before(collection, from_scratch=from_scratch)
         decisions = read_decisions(collection.folder)
         grown = before is not None and not from_scratch and k is None
         pins = pinned_rows(before, decisions) if before else {}
@@ -239,14 +244,19 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     units, n_old, settled = collection.adapted, len(old.centres), clusters.settled
     free, limits, originals = known.of < 0, clusters.limits, collection.originals
     # A copy is where its original is.
-    kept = np.where(originals < settled, old.groups[np.minimum(originals, settled - 1)], -1)
+    kept = np.append(old.groups[:settled], np.int32(-1))[np.minimum(originals, settled)]
     kept[:settled] = old.groups[:settled]
     # Dialogues of known topics are no new group.
     some = free if known.names else slice(None)
-    added, wider, perhaps = appearing(
-        units[some], collection.days[some], old.centres, kept[:settled][free[:settled]],
-        close=float(np.median(limits)), level=level, seed=clusters.seed,
-    )  # fmt: skip
+    if settled:
+        added, wider, perhaps = appearing(
+            units[some], collection.days[some], old.centres, kept[:settled][free[:settled]],
+            close=float(np.median(limits)), level=level, seed=clusters.seed,
+        )  # fmt: skip
+    else:
+        rows = np.flatnonzero(free)
+        judging = judging_vectors(collection, rows)
+        added, wider, perhaps = beside(units[some], judging, old.centres, limits, seed=clusters.seed), {}, []
     ids = [cluster.id for cluster in clusters.clusters]
     listed = [id for id in known.names if id not in ids]
     next_id = max(before.clusters.next_id, *(id + 1 for id in (*ids, *listed)))
@@ -273,7 +283,8 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     emerging = tuple(tuple(np.flatnonzero(free)[group.rows].tolist()) for group in perhaps)
     limited = {ids[place]: limits[place] for place in wider}
     return Undescribed(
-        state, areas, ids, clusters.by, settled, next_id + len(added), news, names, known, emerging, limited
+        state, areas, ids, clusters.by, settled or len(units), next_id + len(added), news, names, known, emerging,
+        limited,
     )  # fmt: skip
 
 

@@ -202,7 +202,7 @@ def _stored(record: dict[str, Any], collection: CollectionFolder) -> Stored:
 
 
 def _parsed(record: dict[str, Any], collection: CollectionFolder) -> tuple[Clusters, ClusterState]:
-    clusters = _from_record({key: value for key, value in record.items() if key not in NOT_FIELDS})
+    clusters = from_record({key: value for key, value in record.items() if key not in NOT_FIELDS})
     with np.load(folder_of(collection) / record["state"]) as arrays:
         ids = np.asarray(arrays["assignment"], dtype=np.int32)
         # Earlier versions wrote no `belongs`.
@@ -242,7 +242,8 @@ def least_cosines(limits: NDArray[np.float64], settled: Groups) -> NDArray[np.fl
     :param limits: `Clusters.limits`, [k].
     :param settled: cluster of the dialogues that were clustered from scratch.
     """
-    return np.where(np.bincount(settled, minlength=len(limits)) == 0, limits, -1.0)
+    appeared = (np.bincount(settled, minlength=len(limits)) == 0) & (len(settled) > 0)
+    return np.where(appeared, limits, -1.0)
 
 
 def far_limit(similarity: Vectors) -> float:
@@ -250,7 +251,8 @@ def far_limit(similarity: Vectors) -> float:
     return float(np.quantile(similarity, FAR_SHARE)) if len(similarity) else 1.0
 
 
-def _from_record(record: dict[str, Any]) -> Clusters:
+def from_record(record: dict[str, Any]) -> Clusters:
+    """Return clusters from their fields in JSON."""
     clusters = tuple(
         Cluster(
             **_with_terms(cluster)

@@ -1,0 +1,97 @@
+"""Topics without dialogues, in one file, from which another collection of the same encoder takes them over."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load_file, save_file
+
+from conversations.files import atomic_path, write_json
+from dial2vec.collection.adapting.adaptation import Adaptation
+from dial2vec.collection.clustering.clusters import ClusterState, Stored, from_record, none_split_off, stored_clusters
+from dial2vec.collection.collection_folder import CollectionFolder, readable
+from dial2vec.collection.describing.describing import FORMAT, folder_of_descriptions, read_descriptions
+from dial2vec.errors import ArtifactError
+
+# Arrays of a `ClusterState` that are no dialogue's.
+CENTRES = ("centres", "fine_centres", "fine_parents")
+# What is known only of a collection's own dialogues. Halves of 1: that a topic can be split is no news.
+OWN: dict[str, Any] = {
+    "size": 0,
+    "typical": (),
+    "borderline": (),
+    "speaking": (),
+    "known": "",
+    "hidden": False,
+    "halves": 1.0,
+}
+OWN_OF_ALL: dict[str, Any] = {"seen": 0, "settled": 0, "news": (), "emerging": (), "topics": "", "outside": 0.0}
+
+
+def save_topics(collection: CollectionFolder, path: Path) -> None:
+    """Write ids, names, terms, descriptions and centres of the topics, fine topics and areas; atomic.
+
+    The file is one of safetensors, whose header holds the names as JSON. It holds no dialogue and no id of one, but the
+    map of the vectors (`Adaptation`), to which the centres belong.
+
+    :raises ArtifactError: if the collection has no clusters, or they are damaged.
+    """
+    stored, adaptation = stored_clusters(collection), collection.adaptation
+    groups: dict[str, Any] = {"clusters": tuple(replace(cluster, **OWN) for cluster in stored.clusters.clusters)} | {
+        name: tuple(replace(group, size=0) for group in getattr(stored.clusters, name)) for name in ("areas", "fine")
+    }
+    described = read_descriptions(collection) or {}
+    record: dict[str, Any] = {
+        "encoder": Path(collection.manifest.model).name,
+        "clusters": asdict(replace(stored.clusters, **OWN_OF_ALL, **groups)),
+        "described": {level: described.get(level, {}) for level in ("clusters", "areas")},
+    }
+    arrays = {name: np.ascontiguousarray(getattr(stored.state, name)) for name in CENTRES}
+    if adaptation is not None and adaptation.weight is not None:
+        arrays |= {"mean": adaptation.mean, "weight": np.ascontiguousarray(adaptation.weight)}
+        record["fitted"] = adaptation.dialogues
+    with atomic_path(path) as temporary:
+        save_file(arrays, temporary, {"dial2vec": json.dumps(record, ensure_ascii=False)})
+
+
+def load_topics(collection: CollectionFolder, path: Path) -> Stored:
+    """Return the topics of a file of `save_topics`, without dialogues, as clusters of this collection.
+
+    The vectors of the collection get the map of the file instead of their own. Descriptions are taken over if the
+    collection has none.
+
+    :raises ArtifactError: if the file cannot be read, or its topics are by another encoder.
+    """
+    with readable(path, "; expected a file of `dial2vec cluster COLLECTION --save-topics`. Save it again."):
+        try:
+            with safe_open(path, "np") as file:
+                record = json.loads(file.metadata()["dial2vec"])
+            arrays = load_file(path)
+        except SafetensorError as error:
+            raise ValueError(str(error)) from error
+        clusters, described, m = from_record(record["clusters"]), record["described"], len(arrays["fine_parents"])
+        if (len(clusters.clusters), len(clusters.fine)) != (len(arrays["centres"]), m):
+            raise ValueError("centres and topics do not match")
+        none, fitted = np.zeros(0, dtype=np.int32), max(len(collection), record.get("fitted", 0))
+        own = {"groups": none, "fine": none, "split_off": none_split_off(m), "belongs": none.astype(bool)}
+        state = ClusterState(**own, **{name: arrays[name] for name in CENTRES})
+        adaptation = Adaptation(arrays.get("mean", np.zeros(0, np.float32)), arrays.get("weight"), fitted)
+    if clusters.fingerprint != (manifest := collection.manifest).fingerprint:
+        raise ArtifactError(
+            f"{path} has topics by the encoder {record['encoder']}, and {collection.folder} has vectors of "
+            f"{Path(manifest.model).name} with other weights; expected those of one encoder. Index the dialogues "
+            "again with the encoder of the topics."
+        )
+    adaptation.write(collection.folder, collection.vectors)
+    for name in ("adaptation", "adapted"):
+        collection.__dict__.pop(name, None)
+    descriptions = folder_of_descriptions(collection) / "descriptions.json"
+    if any(described.values()) and not descriptions.exists():
+        write_json(descriptions, {"format": FORMAT, "fingerprint": clusters.fingerprint} | described)
+    clusters = replace(clusters, adapted=adaptation.name)
+    return Stored(clusters, state, clusters, state)
