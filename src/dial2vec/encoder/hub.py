@@ -58,15 +58,16 @@ def _hub_errors(repo_id: str) -> Iterator[None]:
         raise ModelError(f"{repo_id!r} is no name of a repository ({error}). Expected OWNER/NAME.") from error
     except (HfHubHTTPError, LocalTokenNotFoundError) as error:
         raise ModelError(
-            f"the hub refuses to take {repo_id}: {_first_line(error)} Expected a token that may write there: "
+            f"the hub refuses to take {repo_id}: {first_line(error)} Expected a token that may write there: "
             "`hf auth login`, or token=."
         ) from error
     except (HTTPError, OfflineModeIsEnabled, OSError) as error:
         raise ModelError(
-            f"the hub cannot be reached ({_first_line(error)}); nothing was pushed. Try again with a network, "
+            f"the hub cannot be reached ({first_line(error)}); nothing was pushed. Try again with a network, "
             "or save_pretrained and upload the folder."
         ) from error
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text."""
     return str(error).strip().partition("\n")[0]

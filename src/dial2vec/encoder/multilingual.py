@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder, Output
 from dial2vec.encoder.student.student import by_speaker
 from dial2vec.errors import ModelError, require_module
-from dial2vec.files import code_hash
 
 # SHA-256 of the package's vocabulary and weights, which docs/languages.md compares with Google's model.
 CHECKED = "55462a183cc56603fa57e7d2b56f42b45ae4effbefb84028a30146aa7bc2b415"
@@ -38,8 +37,6 @@ class MultilingualEncoder(Encoder):
     """
 
     BATCH = 512
-    max_length = None
-    reads_whole = True
     dimension = 512
 
     def __init__(self) -> None:
@@ -65,14 +62,6 @@ class MultilingualEncoder(Encoder):
     def fingerprint(self) -> str:
         """Return the hash of the vocabulary and the weights."""
         return CHECKED
-
-    def computed_by(self) -> str:
-        """Return a hash of the encoder and of the code."""
-        return f"{CHECKED} {code_hash('encoder')}"
-
-    def count_long(self, dialogues: Sequence[Dialogue]) -> int:
-        """Return 0: no dialogue is too long."""
-        return 0
 
     def encode_utterances(
         self, texts: Sequence[str], *, roles: Sequence[int] | None = None, batch_size: int = BATCH
@@ -103,17 +92,6 @@ class MultilingualEncoder(Encoder):
             groups, sizes = by_speaker(dialogues)
         vectors = self.encode_utterances(["\n".join(group) for group in groups])
         return [vectors[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
-
-    def encode_marking_long(
-        self, dialogues: Sequence[Dialogue], *, batch_size: int, done: Callable[[int], object]
-    ) -> tuple[NDArray[np.float32], list[bool]]:
-        """Return the vectors of dialogues, of which none is long; `done` is called after each batch."""
-        vectors = np.zeros((len(dialogues), self.dimension), dtype=np.float32)
-        for first in range(0, len(dialogues), batch_size):
-            block = dialogues[first : first + batch_size]
-            vectors[first : first + batch_size] = self.encode(block)
-            done(len(block))
-        return vectors, [False] * len(dialogues)
 
     def turn_shares(self, dialogue: Dialogue, *, towards: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
         """Return the contribution of each turn: its cosine, weighted by its characters, shifted alike to their sum.

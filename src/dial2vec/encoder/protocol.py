@@ -15,6 +15,7 @@ from dial2vec.encoder.conversations import Given, Messages, as_dialogues
 from dial2vec.encoder.hub import push
 from dial2vec.encoder.inputs import check_name
 from dial2vec.errors import ModelError
+from dial2vec.files import code_hash
 
 Apart = Literal["turns", "speakers"]
 Output = Literal["dialogue"] | Apart
@@ -50,17 +51,17 @@ class Encoder(Protocol):
 
     @property
     def reads_whole(self) -> bool:
-        """Whether dialogues of any length are read whole."""
-        ...
+        """Whether dialogues of any length are read whole, as all but transformers do."""
+        return True
 
     @property
     def max_length(self) -> int | None:
-        """Longest input in tokens; None for a student, which has no limit."""
-        ...
+        """Longest input in tokens; None without a limit, as of all but transformers."""
+        return None
 
     def count_long(self, dialogues: Sequence[Dialogue]) -> int:
         """Return how many of the dialogues are longer than the encoder reads at once."""
-        ...
+        return 0
 
     def fingerprint(self) -> str:
         """Return a hash of all that decides the vectors; elsewhere they differ by rounding only."""
@@ -75,15 +76,9 @@ class Encoder(Protocol):
         self.save_pretrained(path)
 
     def push_to_hub(
-        self,
-        repo_id: str,
-        *,
-        private: bool = True,
-        token: str | None = None,
-        message: str = "An encoder of dialogues",
-        licence: str | None = None,
-        about: str = "",
-    ) -> str:
+        self, repo_id: str, *, private: bool = True, token: str | None = None, message: str = "An encoder of dialogues",
+        licence: str | None = None, about: str = "",
+    ) -> str:  # fmt: skip
         """Push the folder that `save_copy` writes to a hub, with its card; return the address of the commit.
 
         :param repo_id: "owner/name", by which `from_pretrained` loads it; created if it does not exist.
@@ -120,11 +115,16 @@ class Encoder(Protocol):
 
         :param done: called with the number of dialogues encoded since the last call.
         """
-        ...
+        vectors = np.zeros((len(dialogues), self.dimension), dtype=np.float32)
+        for first in range(0, len(dialogues), self.BATCH):
+            block = dialogues[first : first + self.BATCH]
+            vectors[first : first + len(block)] = self.encode(block)
+            done(len(block))
+        return vectors, [False] * len(dialogues)
 
     def computed_by(self) -> str:
         """Return a hash of all that decides the bytes of the vectors here: the encoder, precision, device and code."""
-        ...
+        return f"{self.fingerprint()} {code_hash('encoder')}"
 
     def encode_utterances(
         self, texts: Sequence[str], *, roles: Sequence[int] | None = None, batch_size: int = ...

@@ -106,13 +106,13 @@ def beside(units: Vectors, judging: Rows, centres: Vectors, limits: NDArray[np.f
     :param judging: vectors that judge the divisions, as in `find_levels`.
     :param limits: cosine to its centre below which a dialogue is far from a cluster, float64 [k].
     """
-    close, added = float(np.median(limits)), Added()
+    added = Added()
     groups = find_levels(units, judging, seed=seed).topics if len(units) >= LEAST else np.zeros(0, dtype=np.int32)
     for number in np.unique(groups):
         group = Appeared(np.flatnonzero(groups == number), 0.0)
         centre, cosines = group.centre(units)
-        # What is not close together is no topic, and part of a cluster is no other one.
-        if len(group.rows) >= LEAST and cosines.mean() >= close >= (centres @ centre).max():
+        # A group of a known topic is nearer to the topic's centre than its own dialogues are to theirs.
+        if len(group.rows) >= LEAST and cosines.mean() > max(limits.min(), (centres @ centre).max()):
             added.append((centre, float(cosines.mean() - RIM * cosines.std())))
     return added
 

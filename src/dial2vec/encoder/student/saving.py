@@ -11,7 +11,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from dial2vec.encoder.folder import STUDENT_FILE, model_folder
-from dial2vec.encoder.hub import CARD_FILE
+from dial2vec.encoder.hub import CARD_FILE, first_line
 from dial2vec.encoder.student.table import Rows, TokenTable
 from dial2vec.errors import ModelError
 
@@ -68,7 +68,7 @@ def load_student(folder: str | Path) -> tuple[TokenTable, Tokenizer, dict[str, A
         return table, Tokenizer.from_file(str(path)), settings
     # The library raises plain Exception.
     except Exception as error:
-        raise ModelError(f"{path} is no whole tokenizer ({_first_line(error)}). Save the student again.") from error
+        raise ModelError(f"{path} is no whole tokenizer ({first_line(error)}). Save the student again.") from error
 
 
 def _settings(path: Path) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _settings(path: Path) -> dict[str, Any]:
     try:
         settings = dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} is not whole JSON ({_first_line(error)}). Save the student again.") from error
+        raise ModelError(f"{path} is not whole JSON ({first_line(error)}). Save the student again.") from error
     if missing := [key for key in KEYS if key not in settings]:
         raise ModelError(f"{path} lacks {', '.join(missing)}; expected {', '.join(KEYS)}. Save the student again.")
     return settings
@@ -99,7 +99,3 @@ def _card(table: TokenTable, settings: dict[str, Any]) -> str:
     names = {key: Path(settings[key]).name or "another encoder" for key in ("name", "teacher")}
     card = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
     return card.format(dimension=table.dimension, n=len(table), rows=settings["rows"], **names)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,6 @@ from dial2vec.encoder.student.saving import load_student, save_student
 from dial2vec.encoder.student.table import Rows, TokenTable
 from dial2vec.encoder.student.words import token_reader
 from dial2vec.errors import CorpusError, Dial2vecError, ModelError
-from dial2vec.files import code_hash
 
 # Turns that are read at a time; a longer dialogue is read by itself.
 MAX_TURNS = 20_000
@@ -57,8 +57,6 @@ class StudentEncoder(Encoder):
     """
 
     BATCH = 512
-    max_length = None
-    reads_whole = True
 
     def __init__(self, table: TokenTable, tokenizer: Tokenizer, *, name: str, teacher: str = "") -> None:
         tokens = max(tokenizer.get_vocab().values(), default=-1) + 1
@@ -113,10 +111,6 @@ class StudentEncoder(Encoder):
                 digest.update(f"{array.dtype}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
-    def count_long(self, dialogues: Sequence[Dialogue]) -> int:
-        """Return 0: no dialogue is too long for a student."""
-        return 0
-
     def encode_list(
         self, dialogues: Sequence[Dialogue], *, output: Output, batch_size: int, progress: bool
     ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
@@ -163,18 +157,6 @@ class StudentEncoder(Encoder):
         sums, weights = self.table.sums(*self._tokens.read(groups))
         weights[weights == 0] = 1
         return sums / weights[:, None]
-
-    def encode_marking_long(
-        self, dialogues: Sequence[Dialogue], *, batch_size: int, done: Callable[[int], object]
-    ) -> tuple[NDArray[np.float32], list[bool]]:
-        """Return the vectors of dialogues, of which none is long; batches bound memory only, and keep their size."""
-        vectors = self.encode(dialogues)
-        done(len(dialogues))
-        return vectors, [False] * len(dialogues)
-
-    def computed_by(self) -> str:
-        """Return a hash of the student and of the code."""
-        return f"{self.fingerprint()} {code_hash('encoder')}"
 
     def encode_utterances(
         self, texts: Sequence[str], *, roles: Sequence[int] | None = None, batch_size: int = 512
@@ -283,12 +265,9 @@ def by_speaker(dialogues: Sequence[Dialogue]) -> tuple[list[list[str]], NDArray[
     groups: list[list[str]] = []
     n_groups = []
     for dialogue in dialogues:
-        texts: dict[str, list[str]] = {}
+        texts = defaultdict[str, list[str]](list)
         for turn in dialogue.turns:
-            if turn.speaker in texts:
-                texts[turn.speaker].append(turn.text)
-            else:
-                texts[turn.speaker] = [turn.text]
+            texts[turn.speaker].append(turn.text)
         groups += texts.values()
         n_groups.append(len(texts))
     return groups, np.array(n_groups)
