@@ -1,4 +1,4 @@
-"""A collection as tables for SQL and DataFrames: conversations, topics, areas, fine topics, segments, answers."""
+"""A collection as tables for SQL and DataFrames, beside those of its segments and its facets; docs/sql.md."""
 
 from __future__ import annotations
 
@@ -12,45 +12,33 @@ import pyarrow.parquet as pq
 
 from conversations.files import atomic_path
 from dial2vec.collection.clustering.clusters import folder_of, stored_clusters
-from dial2vec.collection.collection_folder import FACETS, CollectionFolder, readable
+from dial2vec.collection.collection_folder import CollectionFolder, readable
 from dial2vec.collection.describing import read_descriptions
-from dial2vec.collection.explorer.maps import stored_map
-from dial2vec.collection.segments.segments import read_segments, segments_folder
+from dial2vec.collection.explorer.maps import read_map
 from dial2vec.data.metadata import typed_columns
 from dial2vec.errors import CorpusError
 
-# Columns of `assignment.parquet` that have other names here, and those that keep theirs.
-RENAMED = {"cluster": "topic_id", "name": "topic", "fine": "fine_topic", "similarity": "cosine"}
-KEPT = ("area", "margin", "belongs")
+# Columns of the rows, and those of `assignment.parquet` with their names here.
 OF_ROWS = ("dialogue_id", "date", "turns", "words", "speakers", "labels")
-ANSWER = ("dialogue_id", "value", "probability", "turn", "speaker")
+ASSIGNED = {"cluster": "topic_id", "name": "topic", "area": "area", "fine": "fine_topic", "similarity": "cosine"}
+ASSIGNED |= {name: name for name in ("margin", "belongs")}
 
 
 def tables_of(collection: CollectionFolder) -> dict[str, pa.Table]:
-    """Return the tables of a collection by name; docs/sql.md lists their columns.
-
-    There is no text of a turn in them. Hidden topics are left out. Places on the map are null until `dial2vec explore`
-    has drawn it; `segments` and `answers` are there once `dial2vec segments` and `dial2vec facet` have run.
+    """Return the tables of a collection by name, without texts of turns; docs/sql.md lists their columns.
 
     :raises ArtifactError: if the collection has no clusters, or a file is damaged.
     """
     clusters = stored_clusters(collection).clusters
     described = read_descriptions(collection) or {"clusters": {}, "areas": {}}
-    fine = [topic for topic in clusters.fine if topic.cluster in {shown.id for shown in clusters.shown}]
-    tables = {
+    shown = {cluster.id for cluster in clusters.shown}
+    fine = [topic for topic in clusters.fine if topic.cluster in shown]
+    return {
         "conversations": _conversations(collection),
         "topics": _groups(clusters.shown, described["clusters"], area="area_id", stability="stability"),
         "areas": _groups(clusters.areas, described["areas"]),
         "fine_topics": _groups(fine, {}, cluster="topic_id"),
     }
-    if (segments_folder(collection) / "topics.json").exists():
-        read_segments(collection)
-        tables["segments"] = pq.read_table(segments_folder(collection) / "segments.parquet")
-    answers = []
-    for path in sorted((collection.folder / FACETS).glob("*.parquet")):
-        answer = pq.read_table(path, columns=list(ANSWER))
-        answers.append(answer.add_column(1, "question", pa.array([path.stem] * len(answer), pa.string())))
-    return tables | ({"answers": pa.concat_tables(answers)} if answers else {})
 
 
 def write_tables(collection: CollectionFolder, folder: Path) -> dict[str, int]:
@@ -69,28 +57,24 @@ def write_tables(collection: CollectionFolder, folder: Path) -> dict[str, int]:
 
 
 def _conversations(collection: CollectionFolder) -> pa.Table:
-    rows, path, drawn = collection.rows, folder_of(collection) / "assignment.parquet", stored_map(collection)
-    columns = {name: rows[name] for name in OF_ROWS}
+    rows, path = collection.rows, folder_of(collection) / "assignment.parquet"
+    drawn = read_map(file, collection) if (file := collection.folder / "map" / "trained.npz").exists() else None
     with readable(path, f"; expected the topic of each dialogue. Run `dial2vec cluster {collection.folder}`."):
         assigned = pq.read_table(path)
         # Dialogues that were added since have none.
         places = pc.index_in(rows["dialogue_id"], value_set=assigned["dialogue_id"])
-        columns |= {RENAMED.get(name, name): assigned[name].take(places) for name in (*RENAMED, *KEPT)}
+        columns = {name: assigned[was].take(places) for was, name in ASSIGNED.items()}
     for place, name in enumerate("xy"):
         points = [] if drawn is None else drawn.points[:, place].tolist()
         columns[name] = pa.array(points + [None] * (len(rows) - len(points)), pa.float32())
-    return pa.table(columns | typed_columns(rows["metadata"], collection.metadata_kinds))
+    metadata = typed_columns(rows["metadata"], collection.metadata_kinds)
+    return pa.table({name: rows[name] for name in OF_ROWS} | columns | metadata)
 
 
 def _groups(groups: Sequence[Any], described: dict[str, Any], **more: str) -> pa.Table:
-    """Return a row for each topic, area or fine topic.
-
-    :param described: records of `read_descriptions` by id.
-    :param more: names of the columns of further attributes, by attribute.
-    """
+    """Return a row per group, with summaries of `read_descriptions`; `more` names columns of further attributes."""
     names = {"id": "id", "name": "name", "size": "size"} | more
     columns = {column: [getattr(group, name) for group in groups] for name, column in names.items()}
     terms = pa.array([[term.text for term in group.terms] for group in groups], pa.list_(pa.string()))
-    records = [described.get(str(group.id), {}) for group in groups]
-    summaries = [record["summary"] if record.get("by") == "model" else None for record in records]
+    summaries = [described.get(str(group.id), {}).get("summary") or None for group in groups]
     return pa.table(columns | {"terms": terms, "description": pa.array(summaries, pa.string())})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,6 @@ from conversations.dialogue import Dialogue
 from dial2vec.config import EncoderSettings
 from dial2vec.encoder.backbone import load_backbone, own_input, save_backbone
 from dial2vec.encoder.contribution import turn_shares
-from dial2vec.encoder.fingerprint import model_fingerprint
 from dial2vec.encoder.folder import model_folder
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.names import resolve
@@ -29,7 +29,7 @@ from dial2vec.encoder.pooling import Pooling, pool
 from dial2vec.encoder.protocol import Encoder, ExplainedTurns, Output
 from dial2vec.encoder.reading import EncoderOptions, Reading, check_pooling
 from dial2vec.encoder.saving import fill_network, options_for, save_parts, saved_head, saved_settings
-from dial2vec.encoder.sharing import Parts, save_card, save_sentence_modules
+from dial2vec.encoder.sharing import save_card, save_sentence_modules
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.turns import ReadTurns, read_turns
 from dial2vec.encoder.windows import Windows, windows_of
@@ -132,17 +132,14 @@ class DialogueEncoder(nn.Module, Encoder):
             save_backbone(self.backbone, folder)
             self.tokens.tokenizer.save_pretrained(folder)
             save_parts(folder, self.options, self.network, self.head, name=self.name, max_length=self.max_length)
-            save_sentence_modules(self._parts(), folder)
-            save_card(self._parts(), folder)
+            save_sentence_modules(self, folder)
+            save_card(self, folder)
 
     def add_map(self, mean: NDArray[np.float32], weight: NDArray[np.float32], dialogues: Sequence[Dialogue]) -> None:
         """Make the map the encoder's head; `dialogues` has no effect."""
         if self.head is not None:
             raise ModelError(f"{self.name} has a head of its own, so no map can be added. Take the encoder as it is.")
         self.head = Head(torch.from_numpy(mean), torch.from_numpy(weight)).to(self.device)
-
-    def _parts(self) -> Parts:
-        return Parts(self.network, self.pooling, self.head, self.name)
 
     def read_as(self, reading: Reading | None, *, option: str = "encoder.pooling") -> None:
         """Change how dialogues are read from now on; None is the encoder's own reading.
@@ -367,8 +364,13 @@ class DialogueEncoder(nn.Module, Encoder):
         return ExplainedTurns(self.vectors_of(read, "turns"), turn_shares(read, self.head), len(windows.sequences))
 
     def fingerprint(self) -> str:
-        """Return a hash of the weights and of the reading (`dial2vec.encoder.fingerprint.model_fingerprint`)."""
-        return model_fingerprint(self.state_dict().values(), self.tokens, self.pooling)
+        """Return a hash of the weights and of the reading: the same one gives the same vectors except for rounding."""
+        tokens = self.tokens
+        read_by = (_words_of(tokens.tokenizer), tokens.max_length, tokens.style, tokens.last_turns)
+        digest = hashlib.sha256(repr((read_by, self.pooling)).encode())
+        for tensor in self.state_dict().values():
+            digest.update(tensor.cpu().numpy().tobytes())
+        return digest.hexdigest()
 
     def computed_by(self, precision: Precision | None = None) -> str:
         """Return a hash of all that decides the bytes of the vectors here: the encoder, precision, device and code.
@@ -378,3 +380,15 @@ class DialogueEncoder(nn.Module, Encoder):
         computed_in = resolved(precision or self.network.precision, self.device.type)
         made_by = (self.fingerprint(), computed_in, self.device.type, code_hash("encoder"))
         return hashlib.sha256(repr(made_by).encode()).hexdigest()
+
+
+def _words_of(tokenizer: Any) -> str:
+    """Return what decides the tokens of a text."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        # Written in Python, such as Canine's, whose characters are its tokens.
+        return json.dumps([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items())])
+    # Without the tokenizer's own special tokens, truncation and padding: `DialogueTokenizer` adds its own.
+    parts = json.loads(backend.to_str())
+    words = {name: part for name, part in parts.items() if name not in ("post_processor", "truncation", "padding")}
+    return json.dumps(words, sort_keys=True)

@@ -14,7 +14,7 @@ CARD_FILE = "README.md"
 PLACE = "path/to/this/folder"
 
 
-def push(
+def push_folder(
     folder: Path, repo_id: str, *, private: bool, token: str | None, message: str, licence: str | None, about: str
 ) -> str:
     """Push a saved folder, whose card then names the repository; return the address of the commit.
@@ -34,7 +34,7 @@ def push(
     return str(commit.commit_url)
 
 
-def fetched(name: str) -> str:
+def from_hub(name: str) -> str:
     """Return the folder of a model that was pushed from here, by its name on the hub; the name itself for others."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError

@@ -17,7 +17,7 @@ from dial2vec.encoder.folder import MULTILINGUAL_FILE, model_folder
 from dial2vec.encoder.names import MULTILINGUAL
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder, Output
-from dial2vec.encoder.student.student import by_speaker
+from dial2vec.encoder.student.student import texts_apart
 from dial2vec.errors import ModelError, require_module
 
 # SHA-256 of the package's vocabulary and weights, which docs/languages.md compares with Google's model.
@@ -85,11 +85,7 @@ class MultilingualEncoder(Encoder):
         """Encode dialogues as `encode` does, without a bar."""
         if output == "dialogue":
             return self.encode_utterances(["\n".join(turn.text for turn in dialogue.turns) for dialogue in dialogues])
-        if output == "turns":
-            groups = [[turn.text] for dialogue in dialogues for turn in dialogue.turns]
-            sizes = np.array([len(dialogue.turns) for dialogue in dialogues])
-        else:
-            groups, sizes = by_speaker(dialogues)
+        groups, sizes = texts_apart(dialogues, output)
         vectors = self.encode_utterances(["\n".join(group) for group in groups])
         return [vectors[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 

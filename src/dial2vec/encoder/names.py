@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dial2vec.encoder.folder import MARKS, MULTILINGUAL_FILE
-from dial2vec.encoder.hub import fetched
+from dial2vec.encoder.hub import from_hub
 from dial2vec.errors import ModelError
 
 # Finds the folder of a registry address; named here, not imported, because the registry imports encoders.
@@ -83,4 +83,4 @@ def resolve(name: str | Path) -> str:
     looks_like_path = name.startswith((".", "/", "~")) or (name.count("/") != 1 and "/" in name)
     if looks_like_path or path.exists():
         raise ModelError(f"{name} is not a folder with a model. Check the path, or give a Hugging Face name.")
-    return fetched(name) if "/" in name else name
+    return from_hub(name) if "/" in name else name

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from dial2vec.encoder.conversations import Given, Messages, as_dialogues
-from dial2vec.encoder.hub import push
+from dial2vec.encoder.hub import push_folder
 from dial2vec.encoder.inputs import check_name
 from dial2vec.errors import ModelError
 from dial2vec.files import code_hash
@@ -90,7 +90,9 @@ class Encoder(Protocol):
         """
         with TemporaryDirectory() as scratch:
             self.save_copy(folder := Path(scratch) / "model")
-            return push(folder, repo_id, private=private, token=token, message=message, licence=licence, about=about)
+            return push_folder(
+                folder, repo_id, private=private, token=token, message=message, licence=licence, about=about
+            )
 
     def add_map(self, mean: NDArray[np.float32], weight: NDArray[np.float32], dialogues: Sequence[Dialogue]) -> None:
         """Add a map of the vectors x, `unit((unit(x) - mean) W)`, to the encoder.

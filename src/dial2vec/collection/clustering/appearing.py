@@ -100,7 +100,7 @@ def appearing(
     return added, wider, [group for group in perhaps if not group.overlaps(sure)]
 
 
-def beside(units: Vectors, judging: Rows, centres: Vectors, limits: NDArray[np.float64], *, seed: int) -> Added:
+def own_topics(units: Vectors, judging: Rows, centres: Vectors, limits: NDArray[np.float64], *, seed: int) -> Added:
     """Return the topics of dialogues that are none of some clusters, as `appearing` does where there is a past.
 
     :param judging: vectors that judge the divisions, as in `find_levels`.

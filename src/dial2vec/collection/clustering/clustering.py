@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.appearing import LEVEL, appearing, beside
+from dial2vec.collection.clustering.appearing import LEVEL, appearing, own_topics
 from dial2vec.collection.clustering.belonging import belonging
 from dial2vec.collection.clustering.clusters import (
     Clusters,
@@ -256,7 +256,7 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     else:
         rows = np.flatnonzero(free)
         judging = judging_vectors(collection, rows)
-        added, wider, perhaps = beside(units[some], judging, old.centres, limits, seed=clusters.seed), {}, []
+        added, wider, perhaps = own_topics(units[some], judging, old.centres, limits, seed=clusters.seed), {}, []
     ids = [cluster.id for cluster in clusters.clusters]
     listed = [id for id in known.names if id not in ids]
     next_id = max(before.clusters.next_id, *(id + 1 for id in (*ids, *listed)))

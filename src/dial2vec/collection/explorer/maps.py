@@ -86,15 +86,6 @@ def maps_of(
     return Maps(trained, compared, other.manifest.model)
 
 
-def stored_map(collection: CollectionFolder) -> CollectionMap | None:
-    """Return the map of a collection as it is, with the places of the dialogues that were there; None without one.
-
-    :raises ArtifactError: if it does not belong to the collection, or is damaged.
-    """
-    path = collection.folder / "map" / "trained.npz"
-    return _read(path, collection) if path.exists() else None
-
-
 def _map(
     path: Path, collection: CollectionFolder, *, seed: int, progress: bool, like: Points | None = None
 ) -> CollectionMap:
@@ -102,7 +93,7 @@ def _map(
 
     :param like: map to align a new map with.
     """
-    drawn = _read(path, collection) if path.exists() else None
+    drawn = read_map(path, collection) if path.exists() else None
     if drawn is not None and len(drawn.points) == len(collection):
         return drawn
     units = collection.adapted
@@ -156,7 +147,8 @@ def aligned(points: Points, other: Points) -> Points:
     return (turned * (target / own if own else 1) + centre).astype(np.float32)
 
 
-def _read(path: Path, collection: CollectionFolder) -> CollectionMap:
+def read_map(path: Path, collection: CollectionFolder) -> CollectionMap:
+    """Return a stored map, which may lack the last dialogues."""
     with readable(path, ". Make a new map: --from-scratch."), np.load(path) as kept:
         points, fitted, content = kept["points"], kept["fitted"], str(kept["content"])
     if len(points) > len(collection) or _content(collection, len(points)) != content:

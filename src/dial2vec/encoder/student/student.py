@@ -145,11 +145,7 @@ class StudentEncoder(Encoder):
         return unit_rows(np.add.reduceat(self._means(groups), ends - n_groups))
 
     def _apart(self, dialogues: Sequence[Dialogue], output: Apart) -> list[NDArray[np.float32]]:
-        if output == "turns":
-            groups = [[turn.text] for dialogue in dialogues for turn in dialogue.turns]
-            n_groups = np.array([len(dialogue.turns) for dialogue in dialogues])
-        else:
-            groups, n_groups = by_speaker(dialogues)
+        groups, n_groups = texts_apart(dialogues, output)
         return np.split(unit_rows(self._means(groups)), np.cumsum(n_groups)[:-1])
 
     def _means(self, groups: Sequence[Sequence[str]]) -> NDArray[np.float32]:
@@ -258,6 +254,14 @@ def _shown(blocks: Iterator[list[Dialogue]], n: int, progress: bool) -> Iterator
         for block in blocks:
             yield block
             bar.update(len(block))
+
+
+def texts_apart(dialogues: Sequence[Dialogue], output: Apart) -> tuple[list[list[str]], NDArray[np.int64]]:
+    """Return the texts of each turn or speaker of each dialogue, and the number of them of each dialogue."""
+    if output == "speakers":
+        return by_speaker(dialogues)
+    turns = [[turn.text] for dialogue in dialogues for turn in dialogue.turns]
+    return turns, np.array([len(dialogue.turns) for dialogue in dialogues])
 
 
 def by_speaker(dialogues: Sequence[Dialogue]) -> tuple[list[list[str]], NDArray[np.int64]]:
