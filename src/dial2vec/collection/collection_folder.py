@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 
 from conversations.dialogue import Dialogue, dialogue_from_record
 from conversations.files import write_errors, write_json
@@ -33,6 +34,8 @@ MANIFEST = "collection.json"
 # Folder of the answers to questions of one's own.
 FACETS = "facets"
 FORMAT = 1
+# Errors of damaged arrays, which derive from no other.
+DAMAGED = (zipfile.BadZipFile, SafetensorError)
 ROWS = pa.schema(
     [
         ("dialogue_id", pa.string()),
@@ -271,7 +274,7 @@ def readable(what: object, mend: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ArtifactError, OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (ArtifactError, OSError, ValueError, LookupError, TypeError, AttributeError, *DAMAGED) as error:
         reason = textwrap.shorten(" ".join(str(error).split()), 200, placeholder=" ...")
         raise ArtifactError(f"{what} cannot be read ({reason}){mend}") from error
 

@@ -61,3 +61,18 @@ def model_folder(path: str | Path) -> Iterator[Path]:
     with atomic_path(path) as folder:
         folder.mkdir()
         yield folder
+
+
+@contextmanager
+def damaged(problem: str, *, kind: str = "encoder") -> Iterator[None]:
+    """Say in one sentence why a file of a model cannot be read inside a `with`.
+
+    :param problem: begin of the sentence.
+    :param kind: what to save again.
+    :raises ModelError: instead of any other error.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        raise ModelError(f"{problem} ({reason}). Save the {kind} again.") from error

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from dial2vec.encoder.folder import damaged
 from dial2vec.errors import ModelError
 
 
@@ -38,11 +38,9 @@ class Head(nn.Module):
         :param dimension: length d of the encoder's vectors.
         :raises ModelError: if the file is missing, damaged or of another d.
         """
-        try:
+        with damaged(f"{path} is not a whole head"):
             tensors = load_file(path)
             mean, weight = tensors["mean"], tensors["weight"]
-        except (OSError, SafetensorError, KeyError) as error:
-            raise ModelError(f"{path} is not a whole head ({error}). Save the encoder again.") from error
         if mean.shape != (dimension,) or weight.shape != (dimension, dimension):
             raise ModelError(
                 f"{path} holds a mean of shape {list(mean.shape)} and a weight of shape {list(weight.shape)}, but the "

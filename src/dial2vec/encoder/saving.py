@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from dial2vec.encoder.folder import SETTINGS_FILE, is_student
+from dial2vec.encoder.folder import SETTINGS_FILE, damaged, is_student
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.names import is_multilingual
 from dial2vec.encoder.network import Network
@@ -41,10 +40,8 @@ def saved_settings(folder: str) -> dict[str, Any]:
     path = Path(folder) / SETTINGS_FILE
     if not path.is_file():
         return {}
-    try:
+    with damaged(f"{path} is not whole JSON"):
         settings = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{path} is not whole JSON ({error}). Save the encoder again.") from error
     if missing := [key for key in ("name", *OPTIONS, "head") if key not in settings]:
         raise ModelError(f"{path} lacks {', '.join(missing)}; expected all options. Save the encoder again.")
     known = ("none", *HIERARCHIES)
@@ -106,22 +103,16 @@ def fill_network(network: Network, folder: str, settings: Mapping[str, Any]) -> 
     tables = {key: table for key, table in network.tables.items() if table and settings.get(f"{key}_embeddings")}
     if tables:
         path = Path(folder) / TABLES_FILE
-        try:
+        with damaged(f"{path} does not hold the whole tables"):
             weights = load_file(path)
             for key, table in tables.items():
                 table.weight.data.copy_(weights[key])
-        except (OSError, SafetensorError, KeyError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise ModelError(f"{path} does not hold the whole tables ({reason}). Save the encoder again.") from error
     if network.hierarchy is not None and settings.get("hierarchy") == name_of(network.hierarchy):
         network.hierarchy = load_hierarchy(Path(folder) / HIERARCHY_FILE, network.dimension)
     if settings.get("codes"):
         path = Path(folder) / CODES_FILE
-        try:
+        with damaged(f"{path} does not hold the codes"):
             codes = load_file(path)["codes"]
-        except (OSError, SafetensorError, KeyError) as error:
-            reason = str(error).splitlines()[0]
-            raise ModelError(f"{path} does not hold the codes ({reason}). Save the encoder again.") from error
         if codes.shape != (settings["codes"], network.dimension):
             raise ModelError(
                 f"{path} has codes of shape {list(codes.shape)}; expected {[settings['codes'], network.dimension]}. "

@@ -114,7 +114,7 @@ def test_topics_of_another_encoder_and_damaged_files_are_refused_and_change_noth
     second = other.add(*[3] * 10, *[0] * 5)
     manifest = Manifest.read(second.folder)
     replace(manifest, fingerprint="g").write(second.folder)
-    with pytest.raises(ArtifactError, match=r"topics by the encoder m, and .* vectors of m with other weights"):
+    with pytest.raises(ArtifactError, match=r"topics by the encoder m, and .* was indexed by another, m;"):
         load_topics(Collection(second.folder), topics)
     manifest.write(second.folder)
     content = topics.read_bytes()

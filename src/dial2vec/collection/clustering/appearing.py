@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
-from dial2vec.collection.clustering.tree import Rows, find_levels
 from dial2vec.collection.collection_folder import sampled
 from dial2vec.encoder.nearest import unit_rows
 
@@ -100,14 +99,13 @@ def appearing(
     return added, wider, [group for group in perhaps if not group.overlaps(sure)]
 
 
-def own_topics(units: Vectors, judging: Rows, centres: Vectors, limits: NDArray[np.float64], *, seed: int) -> Added:
-    """Return the topics of dialogues that are none of some clusters, as `appearing` does where there is a past.
+def own_topics(units: Vectors, groups: Groups, centres: Vectors, limits: NDArray[np.float64]) -> Added:
+    """Return those groups of dialogues that are none of some clusters, as `appearing` does where there is a past.
 
-    :param judging: vectors that judge the divisions, as in `find_levels`.
+    :param groups: group of each dialogue, int32 [n].
     :param limits: cosine to its centre below which a dialogue is far from a cluster, float64 [k].
     """
     added = Added()
-    groups = find_levels(units, judging, seed=seed).topics if len(units) >= LEAST else np.zeros(0, dtype=np.int32)
     for number in np.unique(groups):
         group = Appeared(np.flatnonzero(groups == number), 0.0)
         centre, cosines = group.centre(units)

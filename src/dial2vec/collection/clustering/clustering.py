@@ -78,13 +78,14 @@ def cluster(
     """
     _check_sizes(collection, k)
     with folder_lock(folder_of(collection), "writes to"):
+        own = find_levels(collection.adapted, judging_vectors(collection), seed=seed).topics if topics else None
         before = load_topics(collection, topics) if topics else _before(collection, from_scratch=from_scratch)
         decisions = read_decisions(collection.folder)
         grown = before is not None and not from_scratch and k is None
         pins = pinned_rows(before, decisions) if before else {}
         known = find_known(collection, before, pins, grown=grown)
         if before is not None and grown:
-            new = _onto(before, collection, known, level)
+            new = _onto(before, collection, known, level, own)
         else:
             pins = {id: rows for id, rows in pins.items() if id not in known.names}
             new = _from_scratch(collection, k, seed, done, pins, known)
@@ -238,8 +239,12 @@ def _split_again(old: ClusterState, new: ClusterState, seen: int, ids: list[int]
     return split_off
 
 
-def _onto(before: Stored, collection: CollectionFolder, known: Known, level: float) -> Undescribed:
-    """Keep the clusters, and add one for each group of new dialogues that the past does not explain."""
+def _onto(before: Stored, collection: CollectionFolder, known: Known, level: float, own: Groups | None) -> Undescribed:
+    """Keep the clusters, and add one for each group of new dialogues that the past does not explain.
+
+    :param own: groups of the dialogues by themselves, where the clusters are those of another collection, whose map
+        holds apart only what is apart there.
+    """
     clusters, old = before.base, before.base_state
     units, n_old, settled = collection.adapted, len(old.centres), clusters.settled
     free, limits, originals = known.of < 0, clusters.limits, collection.originals
@@ -248,15 +253,13 @@ def _onto(before: Stored, collection: CollectionFolder, known: Known, level: flo
     kept[:settled] = old.groups[:settled]
     # Dialogues of known topics are no new group.
     some = free if known.names else slice(None)
-    if settled:
+    if own is None:
         added, wider, perhaps = appearing(
             units[some], collection.days[some], old.centres, kept[:settled][free[:settled]],
             close=float(np.median(limits)), level=level, seed=clusters.seed,
         )  # fmt: skip
     else:
-        rows = np.flatnonzero(free)
-        judging = judging_vectors(collection, rows)
-        added, wider, perhaps = own_topics(units[some], judging, old.centres, limits, seed=clusters.seed), {}, []
+        added, wider, perhaps = own_topics(units[some], own[some], old.centres, limits), {}, []
     ids = [cluster.id for cluster in clusters.clusters]
     listed = [id for id in known.names if id not in ids]
     next_id = max(before.clusters.next_id, *(id + 1 for id in (*ids, *listed)))

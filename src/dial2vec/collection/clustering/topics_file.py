@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from conversations.files import atomic_path, write_json
@@ -21,16 +20,8 @@ from dial2vec.errors import ArtifactError
 # Arrays of a `ClusterState` that are no dialogue's.
 CENTRES = ("centres", "fine_centres", "fine_parents")
 # What is known only of a collection's own dialogues. Halves of 1: that a topic can be split is no news.
-OWN: dict[str, Any] = {
-    "size": 0,
-    "typical": (),
-    "borderline": (),
-    "speaking": (),
-    "known": "",
-    "hidden": False,
-    "halves": 1.0,
-}
-OWN_OF_ALL: dict[str, Any] = {"seen": 0, "settled": 0, "news": (), "emerging": (), "topics": "", "outside": 0.0}
+OWN = {"size": 0, "typical": (), "borderline": (), "speaking": (), "known": "", "hidden": False, "halves": 1.0}
+OWN_OF_ALL = {"seen": 0, "settled": 0, "news": (), "emerging": (), "topics": "", "outside": 0.0}
 
 
 def save_topics(collection: CollectionFolder, path: Path) -> None:
@@ -42,19 +33,15 @@ def save_topics(collection: CollectionFolder, path: Path) -> None:
     :raises ArtifactError: if the collection has no clusters, or they are damaged.
     """
     stored, adaptation = stored_clusters(collection), collection.adaptation
-    groups: dict[str, Any] = {"clusters": tuple(replace(cluster, **OWN) for cluster in stored.clusters.clusters)} | {
-        name: tuple(replace(group, size=0) for group in getattr(stored.clusters, name)) for name in ("areas", "fine")
-    }
-    described = read_descriptions(collection) or {}
-    record: dict[str, Any] = {
-        "encoder": Path(collection.manifest.model).name,
-        "clusters": asdict(replace(stored.clusters, **OWN_OF_ALL, **groups)),
-        "described": {level: described.get(level, {}) for level in ("clusters", "areas")},
-    }
+    clusters, described = asdict(stored.clusters) | OWN_OF_ALL, read_descriptions(collection) or {}
+    clusters["clusters"] = [cluster | OWN for cluster in clusters["clusters"]]
+    for name in ("areas", "fine"):
+        clusters[name] = [group | {"size": 0} for group in clusters[name]]
+    levels = {level: described.get(level, {}) for level in ("clusters", "areas")}
+    record = {"encoder": Path(collection.manifest.model).name, "clusters": clusters, "described": levels}
     arrays = {name: np.ascontiguousarray(getattr(stored.state, name)) for name in CENTRES}
     if adaptation is not None and adaptation.weight is not None:
         arrays |= {"mean": adaptation.mean, "weight": np.ascontiguousarray(adaptation.weight)}
-        record["fitted"] = adaptation.dialogues
     with atomic_path(path) as temporary:
         save_file(arrays, temporary, {"dial2vec": json.dumps(record, ensure_ascii=False)})
 
@@ -68,25 +55,21 @@ def load_topics(collection: CollectionFolder, path: Path) -> Stored:
     :raises ArtifactError: if the file cannot be read, or its topics are by another encoder.
     """
     with readable(path, "; expected a file of `dial2vec cluster COLLECTION --save-topics`. Save it again."):
-        try:
-            with safe_open(path, "np") as file:
-                record = json.loads(file.metadata()["dial2vec"])
-            arrays = load_file(path)
-        except SafetensorError as error:
-            raise ValueError(str(error)) from error
-        clusters, described, m = from_record(record["clusters"]), record["described"], len(arrays["fine_parents"])
+        with safe_open(path, "np") as file:
+            record = json.loads(file.metadata()["dial2vec"])
+        arrays, clusters, described = load_file(path), from_record(record["clusters"]), record["described"]
+        none, m = np.zeros(0, dtype=np.int32), len(arrays["fine_parents"])
         if (len(clusters.clusters), len(clusters.fine)) != (len(arrays["centres"]), m):
             raise ValueError("centres and topics do not match")
-        none, fitted = np.zeros(0, dtype=np.int32), max(len(collection), record.get("fitted", 0))
         own = {"groups": none, "fine": none, "split_off": none_split_off(m), "belongs": none.astype(bool)}
         state = ClusterState(**own, **{name: arrays[name] for name in CENTRES})
-        adaptation = Adaptation(arrays.get("mean", np.zeros(0, np.float32)), arrays.get("weight"), fitted)
-    if clusters.fingerprint != (manifest := collection.manifest).fingerprint:
+        mean, weight = arrays.get("mean", np.zeros(0, np.float32)), arrays.get("weight")
+    if clusters.fingerprint != collection.manifest.fingerprint:
         raise ArtifactError(
-            f"{path} has topics by the encoder {record['encoder']}, and {collection.folder} has vectors of "
-            f"{Path(manifest.model).name} with other weights; expected those of one encoder. Index the dialogues "
-            "again with the encoder of the topics."
+            f"{path} has topics by the encoder {record['encoder']}, and {collection.folder} was indexed by another, "
+            f"{Path(collection.manifest.model).name}; expected the same weights. Index it again by that of the topics."
         )
+    adaptation = Adaptation(mean, weight, len(collection))
     adaptation.write(collection.folder, collection.vectors)
     for name in ("adaptation", "adapted"):
         collection.__dict__.pop(name, None)

@@ -13,12 +13,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from conversations.files import atomic_path
+from dial2vec.encoder.folder import damaged
 from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.tokens import MAX_TURNS
 from dial2vec.errors import ModelError
@@ -224,16 +225,13 @@ def load_hierarchy(path: Path, width: int) -> Hierarchy:
     :param width: length d of the encoder's token vectors.
     :raises ModelError: if the file is missing, damaged or made for another d.
     """
-    try:
+    with damaged(f"{path} is not a whole hierarchy"):
         with safe_open(path, framework="pt") as file:
             about = file.metadata() or {}
             weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         trained, heads, dropout = int(about["width"]), int(about["heads"]), float(about["dropout"])
         hierarchy = new_hierarchy(about["hierarchy"], trained, heads=heads, dropout=dropout)
         hierarchy.load_state_dict(weights)
-    except (OSError, SafetensorError, KeyError, ValueError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ModelError(f"{path} is not a whole hierarchy ({reason}). Save the encoder again.") from error
     if trained != width:
         raise ModelError(
             f"{path} holds a hierarchy for token vectors of length {trained}, but the encoder's have length {width}. "

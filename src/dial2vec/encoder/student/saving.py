@@ -10,8 +10,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from dial2vec.encoder.folder import STUDENT_FILE, model_folder
-from dial2vec.encoder.hub import CARD_FILE, first_line
+from dial2vec.encoder.folder import STUDENT_FILE, damaged, model_folder
+from dial2vec.encoder.hub import CARD_FILE
 from dial2vec.encoder.student.table import Rows, TokenTable
 from dial2vec.errors import ModelError
 
@@ -64,11 +64,8 @@ def load_student(folder: str | Path) -> tuple[TokenTable, Tokenizer, dict[str, A
     path = Path(folder) / TOKENIZER_FILE
     if not path.is_file():
         raise ModelError(f"{path} is missing; expected the tokenizer of a student. Save the student again.")
-    try:
+    with damaged(f"{path} is no whole tokenizer", kind="student"):
         return table, Tokenizer.from_file(str(path)), settings
-    # The library raises plain Exception.
-    except Exception as error:
-        raise ModelError(f"{path} is no whole tokenizer ({first_line(error)}). Save the student again.") from error
 
 
 def _settings(path: Path) -> dict[str, Any]:
@@ -77,10 +74,8 @@ def _settings(path: Path) -> dict[str, Any]:
             f"{path.parent} holds no student: {path.name} is missing. Give a folder made by "
             "StudentEncoder.save_pretrained, or load any encoder with dial2vec.load_encoder."
         )
-    try:
+    with damaged(f"{path} is not whole JSON", kind="student"):
         settings = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} is not whole JSON ({first_line(error)}). Save the student again.") from error
     if missing := [key for key in KEYS if key not in settings]:
         raise ModelError(f"{path} lacks {', '.join(missing)}; expected {', '.join(KEYS)}. Save the student again.")
     return settings

@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
+from dial2vec.encoder.folder import damaged
 from dial2vec.encoder.inputs import check_name
 from dial2vec.errors import ModelError
 
@@ -173,16 +173,13 @@ class TokenTable:
 
         :raises ModelError: if the file is missing or damaged.
         """
-        try:
+        if not path.is_file():
+            raise ModelError(f"{path} is missing; expected the table of a student. Save the student again.")
+        with damaged(f"{path} does not hold a whole table", kind="student"):
             arrays = load_file(path)
             rows, weights, scales = arrays["embeddings"], arrays["weights"], arrays.get("scales")
             with np.errstate(divide="ignore", invalid="ignore"):
                 return cls(rows, weights if scales is None else weights / scales, scales)
-        except FileNotFoundError as error:
-            raise ModelError(f"{path} is missing; expected the table of a student. Save the student again.") from error
-        except (OSError, SafetensorError, KeyError, ValueError, ModelError) as error:
-            reason = str(error).splitlines()[0].rstrip(".")
-            raise ModelError(f"{path} does not hold a whole table ({reason}). Save the student again.") from error
 
 
 def product(counts: NDArray[np.int64], rows: NDArray[np.float32]) -> NDArray[np.float32]:
