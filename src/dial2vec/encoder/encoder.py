@@ -28,8 +28,8 @@ from dial2vec.encoder.network import Network, Precision, resolved
 from dial2vec.encoder.pooling import Pooling, pool
 from dial2vec.encoder.protocol import Encoder, ExplainedTurns, Output
 from dial2vec.encoder.reading import EncoderOptions, Reading, check_pooling
-from dial2vec.encoder.saving import fill_network, options_for, save_parts, saved_head, saved_settings
-from dial2vec.encoder.sharing import save_card, save_sentence_modules
+from dial2vec.encoder.saving import HEAD_FILE, fill_network, options_for, save_parts, saved_settings
+from dial2vec.encoder.sharing import Parts, save_card, save_sentence_modules
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.turns import ReadTurns, read_turns
 from dial2vec.encoder.windows import Windows, windows_of
@@ -111,7 +111,7 @@ class DialogueEncoder(nn.Module, Encoder):
         options = options_for(settings, asked, own_input=own_input(name, folder))
         encoder = cls(*load_backbone(folder), options, name=settings.get("name", str(name)))
         fill_network(encoder.network, folder, settings)
-        encoder.head = saved_head(folder, settings, encoder.dimension)
+        encoder.head = Head.load(Path(folder) / HEAD_FILE, encoder.dimension) if settings.get("head") else None
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     @classmethod
@@ -132,8 +132,9 @@ class DialogueEncoder(nn.Module, Encoder):
             save_backbone(self.backbone, folder)
             self.tokens.tokenizer.save_pretrained(folder)
             save_parts(folder, self.options, self.network, self.head, name=self.name, max_length=self.max_length)
-            save_sentence_modules(self, folder)
-            save_card(self, folder)
+            parts = Parts(self.network, self.pooling, self.head, self.name)
+            save_sentence_modules(parts, folder)
+            save_card(parts, folder)
 
     def add_map(self, mean: NDArray[np.float32], weight: NDArray[np.float32], dialogues: Sequence[Dialogue]) -> None:
         """Make the map the encoder's head; `dialogues` has no effect."""

@@ -68,7 +68,7 @@ def damaged(problem: str, *, kind: str = "encoder") -> Iterator[None]:
     """Say in one sentence why a file of a model cannot be read inside a `with`.
 
     :param problem: begin of the sentence.
-    :param kind: what to save again.
+    :param kind: model to save again.
     :raises ModelError: instead of any other error.
     """
     try:

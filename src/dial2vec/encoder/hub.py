@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from dial2vec.encoder.folder import MARKS
@@ -21,17 +19,31 @@ def push_folder(
 
     The parameters and errors are those of `dial2vec.encoder.protocol.Encoder.push_to_hub`.
     """
+    from httpx import HTTPError
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, OfflineModeIsEnabled
 
     if (card := folder / CARD_FILE).is_file():
         text = card.read_text(encoding="utf-8").replace(PLACE, repo_id)
         text = text if licence is None else text.replace("---\n", f"---\nlicense: {licence}\n", 1)
         card.write_text(f"{text}\n{about}\n" if about else text, encoding="utf-8")
     api = HfApi(token=token)
-    with _hub_errors(repo_id):
+    try:
         repository = api.create_repo(repo_id, private=private, exist_ok=True)
         commit = api.upload_folder(repo_id=repository.repo_id, folder_path=folder, commit_message=message)
-    return str(commit.commit_url)
+        return str(commit.commit_url)
+    except HFValidationError as error:
+        raise ModelError(f"{repo_id!r} is no name of a repository ({error}). Expected OWNER/NAME.") from error
+    except (HfHubHTTPError, LocalTokenNotFoundError) as error:
+        raise ModelError(
+            f"the hub refuses to take {repo_id}: {_first_line(error)} Expected a token that may write there: "
+            "`hf auth login`, or token=."
+        ) from error
+    except (HTTPError, OfflineModeIsEnabled, OSError) as error:
+        raise ModelError(
+            f"the hub cannot be reached ({_first_line(error)}); nothing was pushed. Try again with a network, "
+            "or save_pretrained and upload the folder."
+        ) from error
 
 
 def from_hub(name: str) -> str:
@@ -47,27 +59,5 @@ def from_hub(name: str) -> str:
         return name
 
 
-@contextmanager
-def _hub_errors(repo_id: str) -> Iterator[None]:
-    from httpx import HTTPError
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, OfflineModeIsEnabled
-
-    try:
-        yield
-    except HFValidationError as error:
-        raise ModelError(f"{repo_id!r} is no name of a repository ({error}). Expected OWNER/NAME.") from error
-    except (HfHubHTTPError, LocalTokenNotFoundError) as error:
-        raise ModelError(
-            f"the hub refuses to take {repo_id}: {first_line(error)} Expected a token that may write there: "
-            "`hf auth login`, or token=."
-        ) from error
-    except (HTTPError, OfflineModeIsEnabled, OSError) as error:
-        raise ModelError(
-            f"the hub cannot be reached ({first_line(error)}); nothing was pushed. Try again with a network, "
-            "or save_pretrained and upload the folder."
-        ) from error
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's text."""
+def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]

@@ -119,13 +119,3 @@ def fill_network(network: Network, folder: str, settings: Mapping[str, Any]) -> 
                 "Save the encoder again."
             )
         give_codes(network, codes)
-
-
-def saved_head(folder: str, settings: Mapping[str, Any], dimension: int) -> Head | None:
-    """Return the saved head, None if the model has none.
-
-    :param settings: saved settings of the model.
-    :param dimension: length of the encoder's vectors.
-    :raises ModelError: if the file is missing, damaged or made for another encoder.
-    """
-    return Head.load(Path(folder) / HEAD_FILE, dimension) if settings.get("head") else None

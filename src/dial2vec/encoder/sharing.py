@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import jinja2
 from safetensors.torch import save_file
@@ -18,9 +18,8 @@ from transformers import PreTrainedModel
 from dial2vec.encoder.backbone import ENCODERS_OF
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.hub import CARD_FILE
-
-if TYPE_CHECKING:
-    from dial2vec.encoder.encoder import DialogueEncoder
+from dial2vec.encoder.network import Network
+from dial2vec.encoder.pooling import Pooling
 
 TRANSFORMER, POOLING, NORMALIZE, DENSE = (
     f"sentence_transformers.models.{name}" for name in ("Transformer", "Pooling", "Normalize", "Dense")
@@ -29,7 +28,16 @@ TRANSFORMER, POOLING, NORMALIZE, DENSE = (
 POOLINGS = {"role": "mean", "mean": "mean", "cls": "cls"}
 
 
-def why_not(encoder: DialogueEncoder) -> str | None:
+class Parts(NamedTuple):
+    """Parts of an encoder that its files tell others about; the fields are attributes of `DialogueEncoder`."""
+
+    network: Network
+    pooling: Pooling
+    head: Head | None
+    name: str
+
+
+def why_not(encoder: Parts) -> str | None:
     """Return why sentence-transformers' own modules cannot express an encoder; None if they can."""
     backbone, tokens = encoder.network.backbone, encoder.network.tokens
     if not isinstance(backbone, PreTrainedModel) or backbone.config.model_type in ENCODERS_OF:
@@ -45,7 +53,7 @@ def why_not(encoder: DialogueEncoder) -> str | None:
     return None
 
 
-def save_sentence_modules(encoder: DialogueEncoder, folder: Path) -> None:
+def save_sentence_modules(encoder: Parts, folder: Path) -> None:
     """Write the library's files into a folder with backbone and tokenizer; nothing if `why_not` gives a reason."""
     if why_not(encoder) is not None:
         return
@@ -74,7 +82,7 @@ def save_sentence_modules(encoder: DialogueEncoder, folder: Path) -> None:
     _write(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
 
 
-def save_card(encoder: DialogueEncoder, folder: Path) -> None:
+def save_card(encoder: Parts, folder: Path) -> None:
     """Write the model card that a hub shows, with an example of use."""
     template = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
     text = jinja2.Template(template, trim_blocks=True, keep_trailing_newline=True).render(

@@ -10,15 +10,16 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from conversations.files import atomic_path, write_json
+from conversations.files import atomic_path, read_json, write_json
 from dial2vec.collection.adapting.adaptation import Adaptation
 from dial2vec.collection.clustering.clusters import ClusterState, Stored, from_record, none_split_off, stored_clusters
 from dial2vec.collection.collection_folder import CollectionFolder, readable
-from dial2vec.collection.describing.describing import FORMAT, folder_of_descriptions, read_descriptions
 from dial2vec.errors import ArtifactError
 
 # Arrays of a `ClusterState` that are no dialogue's.
 CENTRES = ("centres", "fine_centres", "fine_parents")
+# Where descriptions are, and what of them is no secret, such as the address of the language model.
+DESCRIPTIONS, PUBLIC = Path("descriptions", "descriptions.json"), ("format", "fingerprint", "clusters", "areas")
 # What is known only of a collection's own dialogues. Halves of 1: that a topic can be split is no news.
 OWN = {"size": 0, "typical": (), "borderline": (), "speaking": (), "known": "", "hidden": False, "halves": 1.0}
 OWN_OF_ALL = {"seen": 0, "settled": 0, "news": (), "emerging": (), "topics": "", "outside": 0.0}
@@ -33,12 +34,12 @@ def save_topics(collection: CollectionFolder, path: Path) -> None:
     :raises ArtifactError: if the collection has no clusters, or they are damaged.
     """
     stored, adaptation = stored_clusters(collection), collection.adaptation
-    clusters, described = asdict(stored.clusters) | OWN_OF_ALL, read_descriptions(collection) or {}
+    clusters, file = asdict(stored.clusters) | OWN_OF_ALL, collection.folder / DESCRIPTIONS
     clusters["clusters"] = [cluster | OWN for cluster in clusters["clusters"]]
     for name in ("areas", "fine"):
         clusters[name] = [group | {"size": 0} for group in clusters[name]]
-    levels = {level: described.get(level, {}) for level in ("clusters", "areas")}
-    record = {"encoder": Path(collection.manifest.model).name, "clusters": clusters, "described": levels}
+    described = {key: value for key, value in read_json(file).items() if key in PUBLIC} if file.exists() else {}
+    record = {"encoder": Path(collection.manifest.model).name, "clusters": clusters, "described": described}
     arrays = {name: np.ascontiguousarray(getattr(stored.state, name)) for name in CENTRES}
     if adaptation is not None and adaptation.weight is not None:
         arrays |= {"mean": adaptation.mean, "weight": np.ascontiguousarray(adaptation.weight)}
@@ -73,8 +74,7 @@ def load_topics(collection: CollectionFolder, path: Path) -> Stored:
     adaptation.write(collection.folder, collection.vectors)
     for name in ("adaptation", "adapted"):
         collection.__dict__.pop(name, None)
-    descriptions = folder_of_descriptions(collection) / "descriptions.json"
-    if any(described.values()) and not descriptions.exists():
-        write_json(descriptions, {"format": FORMAT, "fingerprint": clusters.fingerprint} | described)
+    if described and not (collection.folder / DESCRIPTIONS).exists():
+        write_json(collection.folder / DESCRIPTIONS, described)
     clusters = replace(clusters, adapted=adaptation.name)
     return Stored(clusters, state, clusters, state)

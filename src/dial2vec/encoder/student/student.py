@@ -121,7 +121,7 @@ class StudentEncoder(Encoder):
         first = 0
         for block in _shown(_blocks(dialogues, batch_size), len(dialogues), progress):
             if output == "dialogue":
-                vectors[first : first + len(block)] = self._whole(block)
+                vectors[first : first + len(block)] = unit_rows(self._sums(block)[0])
             else:
                 apart += self._apart(block, output)
             first += len(block)
@@ -132,17 +132,15 @@ class StudentEncoder(Encoder):
 
         Only that length makes the result differ from the map: `unit(x) - mean` is linear in x where it is fixed.
         """
-        groups, n_groups = by_speaker(dialogues)
-        ends = np.cumsum(n_groups)
-        sums = np.add.reduceat(self._means(groups), ends - n_groups)
+        sums, n_groups = self._sums(dialogues)
         length = float((np.linalg.norm(sums, axis=1) / n_groups).mean())
         rows = (self.table.as_rows("fp32").rows - length * mean) @ weight
         self.table = TokenTable(np.ascontiguousarray(rows, dtype=np.float32), self.table.weights)
 
-    def _whole(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+    def _sums(self, dialogues: Sequence[Dialogue]) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return the sum of the speakers' means of each dialogue, float32 [n, d], and the number of its speakers."""
         groups, n_groups = by_speaker(dialogues)
-        ends = np.cumsum(n_groups)
-        return unit_rows(np.add.reduceat(self._means(groups), ends - n_groups))
+        return np.add.reduceat(self._means(groups), np.cumsum(n_groups) - n_groups), n_groups
 
     def _apart(self, dialogues: Sequence[Dialogue], output: Apart) -> list[NDArray[np.float32]]:
         groups, n_groups = texts_apart(dialogues, output)
