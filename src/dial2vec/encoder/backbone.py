@@ -239,9 +239,3 @@ def layers(backbone: nn.Module) -> list[nn.Module]:
             "0 in params.yaml: in the method's own block, or in block train for neighbours and dial2vec."
         )
     return max(lists, key=len)
-
-
-def embedding_blocks(backbone: nn.Module) -> list[nn.Module]:
-    """Return the modules that make the input embeddings, without the table of the tokens."""
-    names = ("embeddings", "embed_positions", "embedder", "embed_layer_norm")
-    return [block for name in names if isinstance(block := getattr(backbone, name, None), nn.Module)]

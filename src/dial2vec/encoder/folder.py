@@ -65,12 +65,7 @@ def model_folder(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def damaged(problem: str, *, kind: str = "encoder") -> Iterator[None]:
-    """Say in one sentence why a file of a model cannot be read inside a `with`.
-
-    :param problem: begin of the sentence.
-    :param kind: model to save again.
-    :raises ModelError: instead of any other error.
-    """
+    """Turn any error inside a `with` into a ModelError: the problem, its reason, and which kind of model to save."""
     try:
         yield
     except Exception as error:

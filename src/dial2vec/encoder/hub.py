@@ -35,13 +35,15 @@ def push_folder(
     except HFValidationError as error:
         raise ModelError(f"{repo_id!r} is no name of a repository ({error}). Expected OWNER/NAME.") from error
     except (HfHubHTTPError, LocalTokenNotFoundError) as error:
+        reason = str(error).strip().partition("\n")[0]
         raise ModelError(
-            f"the hub refuses to take {repo_id}: {_first_line(error)} Expected a token that may write there: "
+            f"the hub refuses to take {repo_id}: {reason} Expected a token that may write there: "
             "`hf auth login`, or token=."
         ) from error
     except (HTTPError, OfflineModeIsEnabled, OSError) as error:
+        reason = str(error).strip().partition("\n")[0]
         raise ModelError(
-            f"the hub cannot be reached ({_first_line(error)}); nothing was pushed. Try again with a network, "
+            f"the hub cannot be reached ({reason}); nothing was pushed. Try again with a network, "
             "or save_pretrained and upload the folder."
         ) from error
 
@@ -57,7 +59,3 @@ def from_hub(name: str) -> str:
     except (OSError, HFValidationError):
         # Whoever loads it says why.
         return name
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -60,27 +60,15 @@ STYLES: dict[str, InputStyle] = {
     "separators": InputStyle(between=True),
     "eou": InputStyle(parting=EOU),
     "closed": InputStyle(between=True, end=True),
-    "turns": InputStyle(end=True, apart=True),
     "t5": InputStyle(start=False, between=True, end=True),
-    "t5_turns": InputStyle(start=False, end=True, apart=True),
     "blender": InputStyle(start=False, between=True, end=True),
-    "blender_turns": InputStyle(start=False, end=True, apart=True),
     "tod_bert": InputStyle(before=("[sys]", "[usr]"), end=True),
-    "tod_bert_turns": InputStyle(before=("[sys]", "[usr]"), end=True, apart=True),
     "plato": InputStyle(start=False, after=EOU, last_turns=15, restart_positions=True, count_down=True),
-    "plato_turns": InputStyle(start=False, after=EOU, restart_positions=True, count_down=True, apart=True),
     "eot": InputStyle(after="[EOT]"),
-    "eot_turns": InputStyle(after="[EOT]", apart=True),
 }
 # Inputs with the same tokens around a turn: all turns as one sequence -> each turn alone.
-APART = {
-    "closed": "turns",
-    "t5": "t5_turns",
-    "blender": "blender_turns",
-    "tod_bert": "tod_bert_turns",
-    "plato": "plato_turns",
-    "eot": "eot_turns",
-}
+APART = {"closed": "turns"} | {name: f"{name}_turns" for name in ("t5", "blender", "tod_bert", "plato", "eot")}
+STYLES |= {apart: replace(STYLES[name], apart=True, between=False, last_turns=None) for name, apart in APART.items()}
 
 
 def input_style(name: str, last_turns: int | None = None) -> InputStyle:

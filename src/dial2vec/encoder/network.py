@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from dial2vec.encoder.backbone import attention_heads, embedding_blocks, extra_inputs, layers, limits
+from dial2vec.encoder.backbone import attention_heads, extra_inputs, layers, limits
 from dial2vec.encoder.cpu.attention import use_cpu_attention
 from dial2vec.encoder.cpu.packed import PackedLayers, can_pack, frozen_layers, packed_bottom, position_bias
 from dial2vec.encoder.cpu.recomputing import StepMemory
@@ -27,6 +27,8 @@ from dial2vec.encoder.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokeniz
 from dial2vec.errors import Dial2vecError, SettingsError
 
 Precision = Literal["auto", "fp32", "bf16"]
+# Names of the modules that make the input embeddings, beside the table of the tokens.
+EMBEDDING = ("embeddings", "embed_positions", "embedder", "embed_layer_norm")
 # Tokens that a CPU reads at a time, padding included: ten times as many took 1.7 times as long (docs/log.md).
 CPU_TOKENS = 1536
 
@@ -211,7 +213,8 @@ class Network(nn.Module):
             return 0
         stack = layers(self.backbone)
         n_frozen = int(len(stack) * share)
-        self._frozen = [self.backbone.get_input_embeddings(), *embedding_blocks(self.backbone), *stack[:n_frozen]]
+        blocks = [block for name in EMBEDDING if isinstance(block := getattr(self.backbone, name, None), nn.Module)]
+        self._frozen = [self.backbone.get_input_embeddings(), *blocks, *stack[:n_frozen]]
         for module in self._frozen:
             module.requires_grad_(False)
         return n_frozen

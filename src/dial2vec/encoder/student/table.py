@@ -15,11 +15,7 @@ from dial2vec.encoder.inputs import check_name
 from dial2vec.errors import ModelError
 
 Rows = Literal["fp32", "fp16", "int8"]
-DTYPES: dict[str, np.dtype[Any]] = {
-    "fp32": np.dtype(np.float32),
-    "fp16": np.dtype(np.float16),
-    "int8": np.dtype(np.int8),
-}
+DTYPES: dict[str, np.dtype[Any]] = {"fp32": np.dtype("f4"), "fp16": np.dtype("f2"), "int8": np.dtype("i1")}
 # Texts whose tokens are added at a time.
 TEXTS = 1024
 # A product of matrices reads a row some 40 times faster than a gather, but also for texts without the token. So tokens
