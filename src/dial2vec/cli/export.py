@@ -19,7 +19,6 @@ FORMS = ("openai", "mlflow", "label-studio", "argilla", "labels", "tags", "table
         'dial2vec export calls "Lost cards" --as openai --output lost-cards.jsonl',
         "dial2vec export calls 3 7 --as label-studio --sample 200 --output tasks.json",
         "dial2vec export chats --as tags --experiment support-bot",
-        "dial2vec export calls --as tables --output tables",
     )
 )
 @click.argument("folder", type=click.Path(path_type=Path))

@@ -14,7 +14,7 @@ from conversations.files import read_json, write_json
 from dial2vec.cli import main
 from dial2vec.collection import Collection
 from dial2vec.collection.adapting.adaptation import Adaptation
-from dial2vec.collection.clustering import cluster
+from dial2vec.collection.clustering import cluster, restore_clusters
 from dial2vec.collection.clustering.clusters import read_assignment, read_stored
 from dial2vec.collection.clustering.curation import curate
 from dial2vec.collection.clustering.topics_file import load_topics, save_topics
@@ -87,7 +87,7 @@ def test_the_file_holds_names_terms_and_centres_and_nothing_that_was_said(make, 
     shown = read_stored(collection).clusters
     groups = [*shown.clusters, *shown.areas, *shown.fine]
     kept = {group.name for group in groups} | {term.text for group in groups for term in group.terms}
-    assert texts == kept | {record["encoder"], shown.fingerprint, shown.lineage, shown.by, ""}
+    assert texts == kept | {record["model"], shown.fingerprint, shown.lineage, shown.by, ""}
     # The words that every dialogue says are in no name, and no id of a dialogue is there.
     assert not any(word in topics.read_bytes() for word in (b"yeah", b"okay", b"ann:", b'"d1"', b"bob"))
     assert topics.stat().st_size < 20_000
@@ -104,10 +104,19 @@ def test_the_map_and_the_descriptions_of_the_topics_are_taken_over(make, other, 
     second = other.add(*[3] * 10, *[0] * 5)
     cluster(second, topics=topics)
     assert np.array_equal(second.adaptation.weight, weight)
+    assert second.adaptation.dialogues == 90
     assert np.allclose(second.adapted, second.adaptation(second.vectors))
     assert named(second) == named(first)
     assert second.groups().loc[0, "summary"] == "Cards that are lost."
     assert read_json(second.folder / "descriptions" / "descriptions.json")["clusters"] == described["clusters"]
+
+
+def test_the_clusters_before_come_back(other, topics):
+    second = other.add(*[3] * 10, *[0] * 15)
+    own, ids = cluster(second), read_assignment(second).tolist()
+    cluster(second, topics=topics)
+    assert [group.name for group in restore_clusters(second).clusters] == [group.name for group in own.clusters]
+    assert read_assignment(second).tolist() == ids
 
 
 def test_topics_of_another_encoder_and_damaged_files_are_refused_and_change_nothing(other, tmp_path, topics):

@@ -70,7 +70,7 @@ class Adaptation:
         figures = ", ".join(f"{TITLES[key]} {self.before[key]:.2f} -> {self.after[key]:.2f}" for key in self.after)
         if self.weight is None:
             return f"The vectors were not adapted: {self.reason}" + (f" ({figures})." if figures else ".")
-        return f"The vectors were adapted to these conversations: {figures or 'by the map of the topics taken over'}."
+        return f"The vectors were adapted to these conversations: {figures or 'by the map of other topics'}."
 
     def write(self, folder: Path, vectors: Vectors) -> None:
         """Write the adaptation and the adapted vectors into a collection's folder, atomically.

@@ -12,7 +12,6 @@ from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import sampled
 from dial2vec.encoder.nearest import unit_rows
 
-# Centre of each cluster that appears, [d], and the cosine to it below which no dialogue joins the cluster.
 Added = list[tuple[Vectors, float]]
 # Numbers of new dialogues in the balls that are tried.
 SIZES = (5, 7, 10, 15, 20, 30, 50, 80)

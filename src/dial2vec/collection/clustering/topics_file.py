@@ -39,10 +39,11 @@ def save_topics(collection: CollectionFolder, path: Path) -> None:
     for name in ("areas", "fine"):
         clusters[name] = [group | {"size": 0} for group in clusters[name]]
     described = {key: value for key, value in read_json(file).items() if key in PUBLIC} if file.exists() else {}
-    record = {"encoder": Path(collection.manifest.model).name, "clusters": clusters, "described": described}
+    record = {"model": Path(collection.manifest.model).name, "clusters": clusters, "described": described, "fitted": 0}
     arrays = {name: np.ascontiguousarray(getattr(stored.state, name)) for name in CENTRES}
     if adaptation is not None and adaptation.weight is not None:
         arrays |= {"mean": adaptation.mean, "weight": np.ascontiguousarray(adaptation.weight)}
+        record["fitted"] = adaptation.dialogues
     with atomic_path(path) as temporary:
         save_file(arrays, temporary, {"dial2vec": json.dumps(record, ensure_ascii=False)})
 
@@ -67,10 +68,11 @@ def load_topics(collection: CollectionFolder, path: Path) -> Stored:
         mean, weight = arrays.get("mean", np.zeros(0, np.float32)), arrays.get("weight")
     if clusters.fingerprint != collection.manifest.fingerprint:
         raise ArtifactError(
-            f"{path} has topics by the encoder {record['encoder']}, and {collection.folder} was indexed by another, "
+            f"{path} has topics by the encoder {record['model']}, and {collection.folder} was indexed by another, "
             f"{Path(collection.manifest.model).name}; expected the same weights. Index it again by that of the topics."
         )
-    adaptation = Adaptation(mean, weight, len(collection))
+    # In a small collection the map would soon be fitted anew, and topics without dialogues would stay behind.
+    adaptation = Adaptation(mean, weight, max(len(collection), record["fitted"]), reason="those topics have no map")
     adaptation.write(collection.folder, collection.vectors)
     for name in ("adaptation", "adapted"):
         collection.__dict__.pop(name, None)
