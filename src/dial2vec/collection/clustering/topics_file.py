@@ -71,7 +71,7 @@ def load_topics(collection: CollectionFolder, path: Path) -> Stored:
             f"{path} has topics by the encoder {record['model']}, and {collection.folder} was indexed by another, "
             f"{Path(collection.manifest.model).name}; expected the same weights. Index it again by that of the topics."
         )
-    # In a small collection the map would soon be fitted anew, and topics without dialogues would stay behind.
+    # In a small collection the map would soon be fitted again, and topics without dialogues would stay behind.
     adaptation = Adaptation(mean, weight, max(len(collection), record["fitted"]), reason="those topics have no map")
     adaptation.write(collection.folder, collection.vectors)
     for name in ("adaptation", "adapted"):
