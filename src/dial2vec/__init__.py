@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from conversations import dialogue
@@ -10,12 +11,14 @@ from conversations.dialogue import Dialogue, Turn
 
 if TYPE_CHECKING:
     from conversations.reading import read
+    from dial2vec.collection.topics import DialogueTopics
     from dial2vec.encoder import DialogueEncoder, StudentEncoder, load_encoder
     from dial2vec.encoder.vectorizer import DialogueVectorizer
 
 __all__ = [
     "Dialogue",
     "DialogueEncoder",
+    "DialogueTopics",
     "DialogueVectorizer",
     "StudentEncoder",
     "Turn",
@@ -28,20 +31,18 @@ __all__ = [
 sys.modules["dial2vec.dialogue"] = dialogue
 
 
+# Imported when they are asked for, so that the shell command starts at once: torch comes with an encoder only.
+LATER = {
+    **dict.fromkeys(("DialogueEncoder", "StudentEncoder", "load_encoder"), "dial2vec.encoder"),
+    "DialogueTopics": "dial2vec.collection.topics",
+    "DialogueVectorizer": "dial2vec.encoder.vectorizer",
+    "read": "conversations.reading",
+}
+
+
 def __getattr__(name: str) -> Any:
-    # torch is imported with the encoder only, so that the shell command starts at once.
-    if name in ("DialogueEncoder", "StudentEncoder", "load_encoder"):
-        from dial2vec import encoder
-
-        return getattr(encoder, name)
-    if name == "DialogueVectorizer":
-        from dial2vec.encoder.vectorizer import DialogueVectorizer
-
-        return DialogueVectorizer
-    if name == "read":
-        from conversations.reading import read
-
-        return read
+    if name in LATER:
+        return getattr(import_module(LATER[name]), name)
     raise AttributeError(f"module 'dial2vec' has no attribute {name!r}")
 
 

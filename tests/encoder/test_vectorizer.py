@@ -78,7 +78,7 @@ def test_a_table_of_it_has_named_columns(tiny_folder):
     ("given", "error", "message"),
     [
         (Dialogue("d", ()), TypeError, "found one dialogue; expected a sequence"),
-        (["hello there"], TypeError, "found a text at place 0; expected a Dialogue"),
+        ([3], CorpusError, "found a list that holds an int"),
         (None, TypeError, "found None; expected a sequence of dialogues"),
         ("calls.csv", TypeError, "found a text; expected a sequence of dialogues"),
         (pd.DataFrame({"text": ["w1"]}), TypeError, "found a table, whose rows would count as samples; "),

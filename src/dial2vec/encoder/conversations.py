@@ -10,36 +10,37 @@ from dial2vec.errors import CorpusError
 
 Messages: TypeAlias = Sequence[Mapping[str, Any]]
 Given: TypeAlias = Dialogue | Messages | Sequence[Dialogue | Messages]
-# The names under which a table has the id, the speaker and the text of a turn.
+# The names under which a table has the id, the speaker and the text of a turn, or whole conversations.
 COLUMNS = (("dialogue_id", "conversation_id"), ("speaker", "role"), ("text", "content"))
+WHOLE = ("messages", "conversation", "conversations")
+# The speaker of a text that stands alone.
+SPEAKER = "user"
 EXPECTED = (
-    'expected a Dialogue, chat messages ({"role", "content"}), a list of either, or a table (pandas, polars, Arrow) '
-    "with the columns dialogue_id, speaker and text"
+    'expected a Dialogue, chat messages ({"role", "content"}), a list of either or of texts, or a table (pandas, '
+    "polars, Arrow, datasets) with the columns dialogue_id, speaker and text, or a column of messages"
 )
 
 
 def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
     """Return the dialogues of anything that `encode` takes, and True if it is a single conversation.
 
-    A conversation of messages gets its number, from 0, as id; the dialogues of a table are in the order of their first
-    rows.
+    A text is a dialogue of one turn. Texts and conversations of messages get their number, from 0, as id; the dialogues
+    of a table of turns are in the order of their first rows.
 
     :raises CorpusError: if `encode` does not take it, or a conversation cannot be used.
     """
     if isinstance(given, Dialogue):
         return [given], True
-    # Tables of polars, of Arrow and of datasets.
-    if hasattr(given, "to_pandas") and (hasattr(given, "columns") or hasattr(given, "column_names")):
-        given = given.to_pandas()
-    if hasattr(given, "itertuples") and hasattr(given, "columns"):
+    if hasattr(given, "__len__") and (hasattr(given, "columns") or hasattr(given, "column_names")):
         return _from_table(given), False
     # A column of pandas, of polars or of Arrow, or an array of numpy.
     if convert := next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(given, name)), None):
         given = getattr(given, convert)()
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
         hint = {
-            "str": "dial2vec.read(...) reads a file, encode_utterances([...]) encodes texts",
+            "str": "dial2vec.read(...) reads a file; put a text into []",
             "dict": "Put it in []",
+            "LazyFrame": "Call collect() first",
         }
         advice = hint.get(type(given).__name__, "Make a list of it")
         raise CorpusError(f"found {kind_of_given(given)} to encode; {EXPECTED}. {advice}.")
@@ -51,8 +52,18 @@ def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
         return given, False
     if all(isinstance(item, Mapping) for item in given):
         return [Dialogue.from_messages(given, dialogue_id="0")], True
+    return _numbered(given), False
+
+
+def _numbered(given: Sequence[Any], ids: Sequence[Any] | None = None) -> list[Dialogue]:
+    """Return the dialogues of texts, or of lists of messages; without ids, their numbers are their ids."""
+    # Lists in a column of pandas may be arrays of numpy.
+    given = [item.tolist() if hasattr(item, "tolist") else item for item in given]
+    if all(isinstance(item, str) for item in given):
+        given = [[{"role": SPEAKER, "content": text}] for text in given]
     if all(isinstance(item, list | tuple) for item in given):
-        return [Dialogue.from_messages(item, dialogue_id=str(number)) for number, item in enumerate(given)], False
+        named = zip(range(len(given)) if ids is None else ids, given, strict=True)
+        return [Dialogue.from_messages(item, dialogue_id=str(name)) for name, item in named]
     kinds = " and ".join(sorted({kind_of_given(item) for item in given}))
     raise CorpusError(f"found a list that holds {kinds} to encode; {EXPECTED}. Convert its items.")
 
@@ -64,16 +75,17 @@ def kind_of_given(value: object) -> str:
 
 
 def _from_table(table: Any) -> list[Dialogue]:
-    names = [next((name for name in pair if name in table.columns), None) for pair in COLUMNS]
-    if missing := [" or ".join(pair) for pair, name in zip(COLUMNS, names, strict=True) if name is None]:
-        held = ", ".join(map(str, table.columns[:8])) or "none"
+    held = [str(name) for name in getattr(table, "column_names", getattr(table, "columns", ()))]
+    names = [next((name for name in pair if name in held), "") for pair in COLUMNS]
+    if not all(names) and (whole := next((name for name in WHOLE if name in held), None)):
+        return _numbered(*_columns(table, [whole, *filter(None, names[:1])]))
+    if missing := [" or ".join(pair) for pair, name in zip(COLUMNS, names, strict=True) if not name]:
         raise CorpusError(
-            f"found a table with the columns {held}; expected also {' and '.join(missing)}. Rename the columns of the "
-            "table (table.rename(columns=...))."
+            f"found a table with the columns {', '.join(held[:8]) or 'none'}; expected also {' and '.join(missing)}, or "
+            "a column of messages. Rename the columns of the table (table.rename(...))."
         )
     turns: dict[str, list[dict[str, Any]]] = {}
-    cells = table[names].astype(object)
-    for key, speaker, text in cells.where(cells.notna(), None).itertuples(index=False, name=None):
+    for key, speaker, text in zip(*_columns(table, names), strict=True):
         turn = {"speaker": speaker, "text": "" if text is None else text}
         turns.setdefault("" if key is None else str(key), []).append(turn)
     dialogues = []
@@ -85,3 +97,17 @@ def _from_table(table: Any) -> list[Dialogue]:
                 f"dialogue {name!r} of the table cannot be used: {error}. Mend or drop its rows, then encode the table."
             ) from error
     return dialogues
+
+
+def _columns(table: Any, names: list[str]) -> list[list[Any]]:
+    """Return columns of a table as lists; None for each missing value."""
+    if hasattr(table, "itertuples"):
+        # Columns of pandas may hold values of several types, which Arrow's cannot.
+        cells = table[names].astype(object)
+        cells = cells.where(cells.notna(), None)
+        return [cells[name].tolist() for name in names]
+    import pyarrow as pa
+
+    # A dataset gives a table of Arrow; all others have its interface.
+    whole = table.with_format("arrow")[:] if hasattr(table, "with_format") else pa.table(table)
+    return [whole[name].to_pylist() for name in names]

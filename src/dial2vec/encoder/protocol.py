@@ -14,6 +14,7 @@ from conversations.dialogue import Dialogue
 from dial2vec.encoder.conversations import Given, Messages, as_dialogues
 from dial2vec.encoder.hub import push_folder
 from dial2vec.encoder.inputs import check_name
+from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ModelError
 from dial2vec.files import code_hash
 
@@ -160,12 +161,21 @@ class Encoder(Protocol):
         *,
         output: Literal["dialogue"] = ...,
         batch_size: int | None = ...,
-        progress: bool = ...,
+        show_progress_bar: bool = ...,
+        normalize_embeddings: bool = ...,
+        device: str | None = ...,
     ) -> NDArray[np.float32]: ...
 
     @overload
     def encode(
-        self, dialogues: Dialogue | Messages, *, output: Apart, batch_size: int | None = ..., progress: bool = ...
+        self,
+        dialogues: Dialogue | Messages,
+        *,
+        output: Apart,
+        batch_size: int | None = ...,
+        show_progress_bar: bool = ...,
+        normalize_embeddings: bool = ...,
+        device: str | None = ...,
     ) -> NDArray[np.float32]: ...
 
     @overload
@@ -175,11 +185,20 @@ class Encoder(Protocol):
         *,
         output: Apart,
         batch_size: int | None = ...,
-        progress: bool = ...,
+        show_progress_bar: bool = ...,
+        normalize_embeddings: bool = ...,
+        device: str | None = ...,
     ) -> list[NDArray[np.float32]]: ...
 
     def encode(
-        self, dialogues: Given, *, output: Output = "dialogue", batch_size: int | None = None, progress: bool = False
+        self,
+        dialogues: Given,
+        *,
+        output: Output = "dialogue",
+        batch_size: int | None = None,
+        show_progress_bar: bool = False,
+        normalize_embeddings: bool = False,
+        device: str | None = None,
     ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
         """Encode each dialogue once and whole; a dialogue that is too long for the encoder is read in windows.
 
@@ -188,13 +207,18 @@ class Encoder(Protocol):
         the turns' vectors, with "mean" the mean weighted by their tokens. A head maps each vector by itself, to
         length 1.
 
+        The names are those of sentence-transformers.
+
         :param dialogues: one dialogue or a sequence of them; messages `{"role", "content"}` of one conversation, or a
-            list of such conversations; or a table (of pandas, polars or Arrow) with dialogue_id, speaker and text.
+            list of such conversations; a list of texts, each a dialogue of one turn; or a table (of pandas, polars,
+            Arrow or datasets) with dialogue_id, speaker and text, or with a column of messages.
         :param output: "dialogue" gives one vector per dialogue; "turns" one per turn, the mean of its tokens (zeros if
             it has none); "speakers" one per speaker, the mean of all their tokens, in the order of first speaking.
         :param batch_size: largest number of dialogues or windows encoded at a time, `BATCH` by default; no effect
             beyond rounding.
-        :param progress: show a progress bar if standard error is a terminal.
+        :param show_progress_bar: show a progress bar if standard error is a terminal.
+        :param normalize_embeddings: give every vector length 1; zeros stay zeros.
+        :param device: "cpu", "cuda", ...: move the encoder there first; no effect on a student.
         :return: float32 [n, d] in input order; for turns or speakers a list of n matrices, float32 [turns, d] or
             [speakers, d]. For one dialogue its row or its matrix.
         :raises CorpusError: if `dialogues` is anything else.
@@ -202,8 +226,20 @@ class Encoder(Protocol):
         check_name("output", output, ("dialogue", *get_args(Apart)))
         given, single = as_dialogues(dialogues)
         size = self.BATCH if batch_size is None else batch_size
-        vectors = self.encode_list(given, output=output, batch_size=size, progress=progress)
+        if device is not None:
+            self.to(device)
+        vectors = self.encode_list(given, output=output, batch_size=size, progress=show_progress_bar)
+        if normalize_embeddings:
+            vectors = unit_rows(vectors) if isinstance(vectors, np.ndarray) else [unit_rows(own) for own in vectors]
         return vectors[0] if single else vectors
+
+    def to(self, device: str) -> object:
+        """Move the encoder to a device; a student stays on the CPU."""
+        return self
+
+    def similarity(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosines of vectors [n, d] with others [m, d], float32 [n, m]; 0 for a vector of zeros."""
+        return unit_rows(np.atleast_2d(first)) @ unit_rows(np.atleast_2d(second)).T
 
     def encode_sides(self, dialogues: Sequence[Dialogue], *, batch_size: int | None = None) -> NDArray[np.float32]:
         """Encode each side of a dialogue as if the other had said nothing, float32 [n, 2, d].

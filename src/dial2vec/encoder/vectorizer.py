@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from conversations.dialogue import Dialogue, RecordError, dialogue_from_record
-from dial2vec.encoder.conversations import kind_of_given
+from dial2vec.encoder.conversations import as_dialogues, kind_of_given
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
@@ -20,14 +20,14 @@ from dial2vec.encoder.protocol import Encoder
 if TYPE_CHECKING:
     from dial2vec.encoder.pooling import Pooling
 
-Sample: TypeAlias = Dialogue | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Sample: TypeAlias = Dialogue | Mapping[str, Any] | Sequence[Mapping[str, Any]] | str
 
 
 class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """An encoder as a transformer: `make_pipeline(DialogueVectorizer(model), KMeans(8)).fit_predict(dialogues)`.
 
     `fit` loads the encoder and learns nothing from the dialogues. Dialogues are a sequence of `Dialogue`, of mappings
-    with `turns` like the lines of a JSON Lines file, or of lists of chat messages.
+    with `turns` like the lines of a JSON Lines file, of lists of chat messages, or of texts.
 
     :param model: name or folder, see `dial2vec.load_encoder`.
     :param pooling: name of the pooling; None is the encoder's own. A student takes no other.
@@ -57,9 +57,9 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Load the encoder; `y` is ignored.
 
         :raises ModelError: if the model cannot be loaded.
-        :raises TypeError: if an item is no dialogue.
+        :raises TypeError: if this is no sequence of samples.
         :raises RecordError: if a mapping is no dialogue; a ValueError.
-        :raises CorpusError: if chat messages are no dialogue.
+        :raises CorpusError: if any other item is no dialogue.
         """
         _dialogues(dialogues)
         if self.pooling is None:
@@ -74,7 +74,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def transform(self, dialogues: Sequence[Sample]) -> NDArray[np.float32]:
         """Return a vector for each dialogue, float32 [n, d], in input order.
 
-        :raises TypeError: if an item is no dialogue.
+        The errors are those of `fit`.
         """
         check_is_fitted(self)
         vectors = self.encoder_.encode(_dialogues(dialogues), batch_size=self.batch_size)
@@ -87,7 +87,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return tags
 
 
-def _dialogues(given: Sequence[Sample]) -> list[Dialogue]:
+def _dialogues(given: Sequence[Sample]) -> Sequence[Dialogue]:
     if isinstance(given, Dialogue):
         raise TypeError("found one dialogue; expected a sequence of them. Put it into a list.")
     if hasattr(given, "itertuples"):
@@ -99,19 +99,12 @@ def _dialogues(given: Sequence[Sample]) -> list[Dialogue]:
         raise TypeError(
             f"found {kind_of_given(given)}; expected a sequence of dialogues, such as dial2vec.read(...) gives."
         )
-    return [_dialogue(item, place) for place, item in enumerate(given)]
+    return as_dialogues([_of_mapping(item, place) for place, item in enumerate(given)])[0]
 
 
-def _dialogue(item: Any, place: int) -> Dialogue:
-    if isinstance(item, Dialogue):
-        return item
-    if isinstance(item, list | tuple):
-        return Dialogue.from_messages(item, dialogue_id=str(place))
+def _of_mapping(item: Any, place: int) -> Any:
     if not isinstance(item, Mapping):
-        raise TypeError(
-            f"found {kind_of_given(item)} at place {place}; expected a Dialogue, a mapping with its turns, or a list "
-            "of chat messages. dial2vec.read(...) reads dialogues from any export."
-        )
+        return item
     try:
         return dialogue_from_record({"dialogue_id": str(place), **item})
     except RecordError as error:

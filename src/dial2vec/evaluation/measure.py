@@ -57,7 +57,7 @@ def measure(
     labels = [str(dialogue.label) for dialogue in labelled]
     if not 2 <= len(set(labels)) < len(labels):
         return Measured(None, np.zeros((0, encoder.dimension), np.float32), [], None)
-    vectors = encoder.encode(labelled, batch_size=batch_size, progress=progress)
+    vectors = encoder.encode(labelled, batch_size=batch_size, show_progress_bar=progress)
     scores = task_scores(vectors, labels, runs=runs, seed=seed, way=way, n_clusters=n_clusters)
     return Measured(figures(scores, vectors, labels), vectors, labels, contributions(scores, labels))
 
