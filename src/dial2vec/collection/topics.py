@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 # Turns that are read together for a distribution.
 WINDOW = 4
+# Names of temporary folders, and of the collection in one, which is the title of its page.
+PREFIX, TOPICS = "dial2vec-", "topics"
 
 
 class DialogueTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -82,15 +85,16 @@ class DialogueTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         :raises ArtifactError: if the folder is no collection, or one of another encoder.
         """
         given, encoder = as_dialogues(dialogues)[0], load_encoder(self.model)
-        temporary = None if self.folder is not None else TemporaryDirectory(prefix="dial2vec-topics-")
-        folder = Path(self.folder or f"{temporary and temporary.name}/topics")
-        with TemporaryDirectory(prefix="dial2vec-dialogues-") as work:
+        temporary = None if self.folder is not None else TemporaryDirectory(prefix=PREFIX)
+        folder = Path(temporary.name, TOPICS) if temporary else Path(self.folder or "")
+        with TemporaryDirectory(prefix=PREFIX) as work:
             write_dialogues(file := Path(work) / "dialogues.jsonl", _without_copies(given))
             added = add(folder, file, encoder=encoder, progress=self.verbose, turns=False, adapted=self.adapted)
         if added.quarantine_file is not None:
+            first = json.loads(added.quarantine_file.read_text(encoding="utf-8").splitlines()[0])
             raise CorpusError(
-                f"{added.quarantine} of {len(given)} dialogues cannot be used; the reasons are in "
-                f"{added.quarantine_file}: {added.quarantine_file.read_text(encoding='utf-8')[:200]}. Leave them out."
+                f"{added.quarantine} of {len(given)} dialogues cannot be used, the first, {first['dialogue_id']!r}, "
+                f"because {first['reason']}. Leave them out."
             )
         collection = Collection(folder)
         cluster(collection, k=self.n_topics, seed=self.random_state)
@@ -131,9 +135,9 @@ class DialogueTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         return np.array([*self.names_], dtype=np.int64)[nearest]
 
     def approximate_distribution(self, dialogues: Any, *, window: int = WINDOW) -> NDArray[np.float32]:
-        """Return the share of each topic in each dialogue, float32 [n, topics], in the order of `names_`; a row sums to 1.
+        """Return the share of each topic in each dialogue, float32 [n, topics], in the order of `names_`.
 
-        Every `window` consecutive turns count for the topic nearest to them, with the number of their words.
+        A row sums to 1. Every `window` consecutive turns count for the topic nearest to them, by their words.
         """
         check_is_fitted(self)
         given = as_dialogues(dialogues)[0]
@@ -207,6 +211,27 @@ class DialogueTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         topics = cls(model=collection.model, folder=folder)
         topics._temporary = None
         return topics._take(collection, load_encoder(collection.model), range(len(collection)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: a temporary collection by its files, and no encoder, of which it has a copy."""
+        state = dict(super().__getstate__())
+        if state.pop("_temporary", None) is None:
+            return state
+        folder, _ = self.collection_.folder, state.pop("encoder_")
+        files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
+        return state | {"collection_": {path.relative_to(folder): path.read_bytes() for path in files}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Write the files of a temporary collection into a new temporary folder."""
+        if isinstance(files := state.get("collection_"), dict):
+            temporary = TemporaryDirectory(prefix=PREFIX)
+            for name, content in files.items():
+                (path := Path(temporary.name, TOPICS, name)).parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            collection = Collection(Path(temporary.name, TOPICS))
+            state = state | {"_temporary": temporary, "collection_": collection}
+            state["encoder_"] = load_encoder(collection.model)
+        super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

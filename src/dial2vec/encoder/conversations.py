@@ -81,8 +81,8 @@ def _from_table(table: Any) -> list[Dialogue]:
         return _numbered(*_columns(table, [whole, *filter(None, names[:1])]))
     if missing := [" or ".join(pair) for pair, name in zip(COLUMNS, names, strict=True) if not name]:
         raise CorpusError(
-            f"found a table with the columns {', '.join(held[:8]) or 'none'}; expected also {' and '.join(missing)}, or "
-            "a column of messages. Rename the columns of the table (table.rename(...))."
+            f"found a table with the columns {', '.join(held[:8]) or 'none'}; expected also {' and '.join(missing)}, "
+            "or a column of messages. Rename the columns of the table (table.rename(...))."
         )
     turns: dict[str, list[dict[str, Any]]] = {}
     for key, speaker, text in zip(*_columns(table, names), strict=True):
