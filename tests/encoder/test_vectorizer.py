@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from conversations.dialogue import RecordError
 from dial2vec import Dialogue, DialogueVectorizer, load_encoder
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
@@ -79,11 +78,12 @@ def test_a_table_of_it_has_named_columns(tiny_folder):
     [
         (Dialogue("d", ()), TypeError, "found one dialogue; expected a sequence"),
         ([3], CorpusError, "found a list that holds an int"),
-        (None, TypeError, "found None; expected a sequence of dialogues"),
-        ("calls.csv", TypeError, "found a text; expected a sequence of dialogues"),
+        ([{"role": "user", "content": "w1"}], TypeError, "found one dialogue; expected a sequence"),
+        (None, CorpusError, "found None to encode"),
+        ("calls.csv", CorpusError, "found a text to encode; .*dial2vec.read"),
         (pd.DataFrame({"text": ["w1"]}), TypeError, "found a table, whose rows would count as samples; "),
         ([[{"role": "user", "content": 3}]], CorpusError, "message 1 of conversation '0' has as content a number"),
-        ([{"turns": "hello"}], RecordError, "place 0 is no dialogue: 'turns' must be a list"),
+        ([{"turns": "hello"}], CorpusError, "dialogue '0' cannot be used: 'turns' must be a list"),
     ],
 )
 def test_what_is_no_dialogue_is_named(tiny_folder, given, error, message):

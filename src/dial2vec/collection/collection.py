@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from html import escape
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from conversations.dialogue import Dialogue
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import Clusters, read_clusters
-from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.describing import read_descriptions
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.search.search import Asked, Search
@@ -134,6 +136,41 @@ class Collection(CollectionFolder):
         from dial2vec.collection.facets import FacetValue, facet
 
         return facet(self, name, [FacetValue(label, text) for label, text in values.items()]).table
+
+    def show(self, *, height: int = 700, most: int = 2_000) -> Any:
+        """Return the page of `dial2vec explore` for a cell of a notebook, with its data in it.
+
+        Groups and map are made first, if they are missing.
+
+        :param height: height of the page, in pixels.
+        :param most: largest number of dialogues on the page, drawn at random; 1,000 short ones take about 1 MB.
+        :return: with anywidget, a widget whose `selection` is the ids of the dialogues that are selected on the page;
+            else HTML.
+        """
+        html = self._html(height, most)
+        if find_spec("anywidget") is None:
+            from IPython.display import HTML
+
+            return HTML(html)
+        from dial2vec.collection.notebook import PageWidget
+
+        return PageWidget(html=html)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows for a collection: the page of `show`."""
+        return self._html(700, 2_000)
+
+    def _html(self, height: int, most: int) -> str:
+        from dial2vec.collection.explorer.explorer_page import page_of
+        from dial2vec.collection.explorer.maps import SEED, maps_of
+        from dial2vec.collection.look import clusters_of
+
+        clusters_of(self)
+        page = page_of(self, maps_of(self, progress=False), sampled(len(self), most, SEED))
+        # Not of the notebook's origin: what was said in a dialogue must never become code in it.
+        allowed = "allow-scripts allow-downloads allow-popups"
+        style = f"width: 100%; height: {height}px; border: 1px solid #8888; box-sizing: border-box"
+        return f'<div><iframe srcdoc="{escape(page)}" sandbox="{allowed}" style="{style}"></iframe></div>'
 
 
 def _rows_of(clusters: Clusters, descriptions: dict[str, Any] | None) -> list[dict[str, object]]:

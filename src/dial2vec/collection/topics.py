@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from conversations.dialogue import Dialogue, write_dialogues
+from conversations.dialogue import write_dialogues
 from conversations.files import atomic_path
 from conversations.words import words
 from dial2vec.collection.adding import add
@@ -23,7 +23,7 @@ from dial2vec.collection.changes.grouped import read_groups
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import stored_clusters
 from dial2vec.collection.collection import Collection
-from dial2vec.collection.collection_folder import MANIFEST
+from dial2vec.collection.collection_folder import MANIFEST, ROWS
 from dial2vec.encoder.conversations import as_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import GENERAL
@@ -58,7 +58,7 @@ class DialogueTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
 
     Attributes after `fit`: `topics_` and `labels_`, the topic id of each dialogue, int32 [n]; `belongs_`, False for
     those that are only nearest to their topic and like no others, bool [n]; `names_`, the name of each topic by its
-    id; `collection_`, the `Collection`; `encoder_`.
+    id; `collection_`, the `Collection`; `encoder_`. A pickle predicts without the folder; `save` keeps that, too.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class DialogueTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         temporary = None if self.folder is not None else TemporaryDirectory(prefix=PREFIX)
         folder = Path(temporary.name, TOPICS) if temporary else Path(self.folder or "")
         with TemporaryDirectory(prefix=PREFIX) as work:
-            write_dialogues(file := Path(work) / "dialogues.jsonl", _without_copies(given))
+            write_dialogues(file := Path(work) / "dialogues.jsonl", dict.fromkeys(given))
             added = add(folder, file, encoder=encoder, progress=self.verbose, turns=False, adapted=self.adapted)
         if added.quarantine_file is not None:
             first = json.loads(added.quarantine_file.read_text(encoding="utf-8").splitlines()[0])
@@ -98,7 +98,8 @@ class DialogueTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
             )
         collection = Collection(folder)
         cluster(collection, k=self.n_topics, seed=self.random_state)
-        self._temporary = temporary
+        # The folder goes when the last of both objects does.
+        vars(collection)["temporary"] = temporary
         return self._take(collection, encoder, [collection.row(dialogue.dialogue_id) for dialogue in given])
 
     def _take(self, collection: Collection, encoder: Encoder, rows: Sequence[int]) -> DialogueTopics:
@@ -165,29 +166,23 @@ class DialogueTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         :param timestamps: time of each fitted dialogue, whatever `pandas.to_datetime` takes; None takes their dates.
         :param over: "day", "week" or "month".
         :return: the columns of `dial2vec.collection.changes.groups_over_time`.
-        :raises CorpusError: if there are not as many timestamps as dialogues, or no dialogue has a date.
+        :raises CorpusError: if no dialogue has a date.
+        :raises ValueError: if there are not as many timestamps as dialogues.
         """
         from dial2vec.collection.changes.over_time import groups_over_time
 
         check_is_fitted(self)
-        if timestamps is None:
-            return groups_over_time(self.collection_, over)
-        import pandas as pd
-        import pyarrow as pa
-
-        times = pd.DatetimeIndex(pd.to_datetime(list(timestamps), utc=True)).tz_localize(None)
-        if len(times) != len(self._rows):
-            raise CorpusError(
-                f"found {len(times)} timestamps for {len(self._rows)} dialogues; expected one for each dialogue that "
-                "was fitted, in their order. Give as many."
-            )
-        # The same collection, with other dates.
         dated = Collection(self.collection_.folder)
-        own = np.full(len(dated), np.datetime64("NaT", "s"))
-        own[self._rows] = times.to_numpy().astype("datetime64[s]")
-        place = dated.rows.schema.get_field_index("date")
-        field = dated.rows.schema.field(place)
-        dated.rows = dated.rows.set_column(place, field, pa.array(own).cast(field.type))
+        if timestamps is not None:
+            import pandas as pd
+            import pyarrow as pa
+
+            times = pd.DatetimeIndex(pd.to_datetime(list(timestamps), utc=True)).tz_localize(None)
+            check_consistent_length(self._rows, times)
+            own = np.full(len(dated), np.datetime64("NaT", "s"))
+            own[self._rows] = times.to_numpy().astype("datetime64[s]")
+            field = ROWS.field("date")
+            dated.rows = dated.rows.set_column(ROWS.names.index("date"), field, pa.array(own).cast(field.type))
         return groups_over_time(dated, over)
 
     def save(self, folder: str | Path) -> None:
@@ -208,48 +203,11 @@ class DialogueTopics(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterM
         :raises ArtifactError: if the folder is no collection, or has no clusters.
         """
         collection = Collection(folder)
-        topics = cls(model=collection.model, folder=folder)
-        topics._temporary = None
-        return topics._take(collection, load_encoder(collection.model), range(len(collection)))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: a temporary collection by its files, and no encoder, of which it has a copy."""
-        state = dict(super().__getstate__())
-        if state.pop("_temporary", None) is None:
-            return state
-        folder, _ = self.collection_.folder, state.pop("encoder_")
-        files = [path for path in folder.rglob("*") if path.is_file() and path.name != ".lock"]
-        return state | {"collection_": {path.relative_to(folder): path.read_bytes() for path in files}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Write the files of a temporary collection into a new temporary folder."""
-        if isinstance(files := state.get("collection_"), dict):
-            temporary = TemporaryDirectory(prefix=PREFIX)
-            for name, content in files.items():
-                (path := Path(temporary.name, TOPICS, name)).parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-            collection = Collection(Path(temporary.name, TOPICS))
-            state = state | {"_temporary": temporary, "collection_": collection}
-            state["encoder_"] = load_encoder(collection.model)
-        super().__setstate__(state)
+        encoder = load_encoder(collection.model)
+        return cls(model=collection.model, folder=folder)._take(collection, encoder, range(len(collection)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.no_validation = True
         return tags
-
-
-def _without_copies(given: Sequence[Dialogue]) -> list[Dialogue]:
-    """Return the dialogues without those that are there twice, word for word.
-
-    :raises CorpusError: if two dialogues with the same id differ.
-    """
-    unique: dict[str, Dialogue] = {}
-    for dialogue in given:
-        if unique.setdefault(dialogue.dialogue_id, dialogue).turns != dialogue.turns:
-            raise CorpusError(
-                f"found two dialogues with the id {dialogue.dialogue_id!r} and other words; expected an id for each. "
-                "Rename one."
-            )
-    return list(unique.values())

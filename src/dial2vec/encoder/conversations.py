@@ -24,7 +24,7 @@ EXPECTED = (
 def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
     """Return the dialogues of anything that `encode` takes, and True if it is a single conversation.
 
-    A text is a dialogue of one turn. Texts and conversations of messages get their number, from 0, as id; the dialogues
+    A text is a dialogue of one turn, a mapping with `turns` a line of a JSON Lines file. Texts and conversations of messages get their number, from 0, as id; the dialogues
     of a table of turns are in the order of their first rows.
 
     :raises CorpusError: if `encode` does not take it, or a conversation cannot be used.
@@ -51,6 +51,8 @@ def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
     if all(isinstance(item, Dialogue) for item in given):
         return given, False
     if all(isinstance(item, Mapping) for item in given):
+        if any("turns" in item for item in given):
+            return [_of_record({"dialogue_id": str(number), **item}) for number, item in enumerate(given)], False
         return [Dialogue.from_messages(given, dialogue_id="0")], True
     return _numbered(given), False
 
@@ -88,15 +90,16 @@ def _from_table(table: Any) -> list[Dialogue]:
     for key, speaker, text in zip(*_columns(table, names), strict=True):
         turn = {"speaker": speaker, "text": "" if text is None else text}
         turns.setdefault("" if key is None else str(key), []).append(turn)
-    dialogues = []
-    for name, rows in turns.items():
-        try:
-            dialogues.append(dialogue_from_record({"dialogue_id": name, "turns": rows}))
-        except RecordError as error:
-            raise CorpusError(
-                f"dialogue {name!r} of the table cannot be used: {error}. Mend or drop its rows, then encode the table."
-            ) from error
-    return dialogues
+    return [_of_record({"dialogue_id": name, "turns": rows}) for name, rows in turns.items()]
+
+
+def _of_record(record: dict[str, Any]) -> Dialogue:
+    try:
+        return dialogue_from_record(record)
+    except RecordError as error:
+        raise CorpusError(
+            f"dialogue {record['dialogue_id']!r} cannot be used: {error}. Mend it or leave it out."
+        ) from error
 
 
 def _columns(table: Any, names: list[str]) -> list[list[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, Literal, NamedTuple, Protocol, get_args, overload
+from typing import ClassVar, Literal, NamedTuple, Protocol, TypedDict, Unpack, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,15 @@ from dial2vec.files import code_hash
 
 Apart = Literal["turns", "speakers"]
 Output = Literal["dialogue"] | Apart
+
+
+class Options(TypedDict, total=False):
+    """The options of `encode`."""
+
+    batch_size: int | None
+    show_progress_bar: bool
+    normalize_embeddings: bool
+    device: str | None
 
 
 class ExplainedTurns(NamedTuple):
@@ -156,38 +165,17 @@ class Encoder(Protocol):
 
     @overload
     def encode(
-        self,
-        dialogues: Given,
-        *,
-        output: Literal["dialogue"] = ...,
-        batch_size: int | None = ...,
-        show_progress_bar: bool = ...,
-        normalize_embeddings: bool = ...,
-        device: str | None = ...,
+        self, dialogues: Given, *, output: Literal["dialogue"] = ..., **options: Unpack[Options]
     ) -> NDArray[np.float32]: ...
 
     @overload
     def encode(
-        self,
-        dialogues: Dialogue | Messages,
-        *,
-        output: Apart,
-        batch_size: int | None = ...,
-        show_progress_bar: bool = ...,
-        normalize_embeddings: bool = ...,
-        device: str | None = ...,
+        self, dialogues: Dialogue | Messages, *, output: Apart, **options: Unpack[Options]
     ) -> NDArray[np.float32]: ...
 
     @overload
     def encode(
-        self,
-        dialogues: Sequence[Dialogue | Messages],
-        *,
-        output: Apart,
-        batch_size: int | None = ...,
-        show_progress_bar: bool = ...,
-        normalize_embeddings: bool = ...,
-        device: str | None = ...,
+        self, dialogues: Sequence[Dialogue | Messages], *, output: Apart, **options: Unpack[Options]
     ) -> list[NDArray[np.float32]]: ...
 
     def encode(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from conversations.dialogue import Dialogue, RecordError, dialogue_from_record
-from dial2vec.encoder.conversations import as_dialogues, kind_of_given
+from conversations.dialogue import Dialogue
+from dial2vec.encoder.conversations import as_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
@@ -57,9 +57,8 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Load the encoder; `y` is ignored.
 
         :raises ModelError: if the model cannot be loaded.
-        :raises TypeError: if this is no sequence of samples.
-        :raises RecordError: if a mapping is no dialogue; a ValueError.
-        :raises CorpusError: if any other item is no dialogue.
+        :raises TypeError: if this is one dialogue, or a table.
+        :raises CorpusError: if an item is no dialogue.
         """
         _dialogues(dialogues)
         if self.pooling is None:
@@ -88,24 +87,12 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
 
 def _dialogues(given: Sequence[Sample]) -> Sequence[Dialogue]:
-    if isinstance(given, Dialogue):
-        raise TypeError("found one dialogue; expected a sequence of them. Put it into a list.")
-    if hasattr(given, "itertuples"):
+    if hasattr(given, "columns") or hasattr(given, "column_names"):
         raise TypeError(
             "found a table, whose rows would count as samples; expected a sequence of dialogues. An encoder takes it "
             "as it is: dial2vec.load_encoder(...).encode(table)."
         )
-    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
-        raise TypeError(
-            f"found {kind_of_given(given)}; expected a sequence of dialogues, such as dial2vec.read(...) gives."
-        )
-    return as_dialogues([_of_mapping(item, place) for place, item in enumerate(given)])[0]
-
-
-def _of_mapping(item: Any, place: int) -> Any:
-    if not isinstance(item, Mapping):
-        return item
-    try:
-        return dialogue_from_record({"dialogue_id": str(place), **item})
-    except RecordError as error:
-        raise RecordError(f"the mapping at place {place} is no dialogue: {error}") from error
+    dialogues, single = as_dialogues(given)
+    if single:
+        raise TypeError("found one dialogue; expected a sequence of them. Put it into a list.")
+    return dialogues

@@ -154,6 +154,13 @@ class Explorer {
     };
     this.#list();
     this.#update();
+    this.#post();
+  }
+
+  // Tell a notebook, which gave the page as a text, the ids of the dialogues that are left.
+  #post() {
+    const { rows, narrowed } = this.view, selection = narrowed ? Array.from(rows, (row) => this.content.ids[row]) : [];
+    if (location.protocol === "about:") parent.postMessage({ selection }, "*");
   }
 
   // Tell every part.
@@ -191,7 +198,8 @@ class Explorer {
   #remember(back) {
     const link = linkOf(this.state, this.content.groups);
     if (link === location.hash.slice(1)) return;
-    history[back ? "pushState" : "replaceState"](null, "", `#${link}`);
+    // Not "#" alone, which in a notebook would be an address of the notebook.
+    history[back ? "pushState" : "replaceState"](null, "", `${location.href.split("#")[0]}#${link}`);
   }
 
   #listen() {
