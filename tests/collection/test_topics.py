@@ -112,7 +112,7 @@ def test_a_saved_folder_is_a_collection_that_commands_open(fitted, desk, tmp_pat
         assert done.exit_code == 0, (command, done.output)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").touch()
-    with pytest.raises(ArtifactError, match="other holds something else than a collection"):
+    with pytest.raises(ArtifactError, match="other is there and no collection"):
         fitted.save(tmp_path / "other")
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["letter.txt"]
 
@@ -122,7 +122,7 @@ def test_a_folder_of_ones_own_grows_and_its_topics_keep_their_ids(desk, fitted, 
     before = topics.topics_
     np.testing.assert_array_equal(topics.fit(desk).topics_[:900], before)
     assert len(topics.collection_) == len(desk)
-    with pytest.raises(CorpusError, match=r"1 of 2 dialogues .* 'T-0001', because .* with other words"):
+    with pytest.raises(CorpusError, match=r"1 of 2 dialogues .* 'T-0001' .* with other words"):
         topics.fit([replace(desk[0], turns=desk[1].turns), desk[1]])
 
 
@@ -130,7 +130,7 @@ def test_dialogues_that_are_there_twice_share_a_topic_and_ids_have_one_meaning(d
     topics = DialogueTopics(n_topics=4).fit([*desk, *desk[:5]])
     assert (len(topics.topics_), len(topics.collection_), len(topics.names_)) == (len(desk) + 5, len(desk), 4)
     np.testing.assert_array_equal(topics.topics_[-5:], topics.topics_[:5])
-    with pytest.raises(CorpusError, match="1 of 1009 dialogues .* 'T-0001', because the id 'T-0001' came before"):
+    with pytest.raises(CorpusError, match=r"1 of 1009 dialogues cannot be used: the id 'T-0001' came before"):
         topics.fit([*desk, replace(desk[1], dialogue_id="T-0001")])
 
 
@@ -185,7 +185,6 @@ def test_it_passes_the_checks_of_scikit_learn_that_are_not_about_numbers():
         "check_estimator_sparse_matrix": numbers,
         "check_transformer_general": f"{numbers}: those to transform may be longer",
         "check_clustering": "words of numbers are not as near as the numbers",
-        "check_transformer_preserve_dtypes": "vectors of an encoder are float32",
         "check_fit2d_1sample": "a topic needs two dialogues; the error says so in its own words",
     }
     results = check_estimator(TopicsOfNumbers(), expected_failed_checks=known, on_skip=None)

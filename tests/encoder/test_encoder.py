@@ -80,7 +80,7 @@ def test_swapping_who_says_what_changes_the_vector(encoder):
 
 def test_speakers_vectors_sum_to_the_dialogue(encoder):
     three = Dialogue("d", (Turn("a", "w1"), Turn("b", "w4 w5"), Turn("c", "w5"), Turn("a", "w9")))
-    speakers = encoder.encode_speakers(three)
+    speakers = encoder.encode(three, output="speakers")
     assert speakers.shape == (3, 16)
     np.testing.assert_allclose(speakers.sum(0), encoder.encode(three), atol=1e-5)
 
@@ -105,13 +105,15 @@ def test_with_a_head_vectors_are_the_pooled_ones_mapped_by_it(encoder, tiny_fold
 
 def test_speakers_are_mapped_by_the_head_one_by_one(encoder, tiny_folder):
     dialogue = some_dialogues()[3]
-    speakers = with_head(tiny_folder).encode_speakers(dialogue)
-    np.testing.assert_allclose(speakers, a_head()(torch.from_numpy(encoder.encode_speakers(dialogue))), atol=1e-5)
+    speakers = with_head(tiny_folder).encode(dialogue, output="speakers")
+    np.testing.assert_allclose(
+        speakers, a_head()(torch.from_numpy(encoder.encode(dialogue, output="speakers"))), atol=1e-5
+    )
 
 
 def test_a_speaker_whose_words_have_no_tokens_has_a_zero_vector_with_a_head_too(tiny_folder):
     silent = Dialogue("d", (Turn("a", "w1 w3"), Turn("b", "")))
-    speakers = with_head(tiny_folder).encode_speakers(silent)
+    speakers = with_head(tiny_folder).encode(silent, output="speakers")
     assert np.linalg.norm(speakers, axis=1).tolist() == pytest.approx([1, 0], abs=1e-5)
 
 

@@ -87,7 +87,7 @@ def test_utterances_and_speakers_are_means_of_tokens_also_where_dialogues_are_me
     mean = DialogueEncoder.from_pretrained(tiny_folder, input="closed", pooling="mean")
     texts = ["w1 w2 w3", "w4"]
     np.testing.assert_array_equal(encoder.encode_utterances(texts), mean.encode_utterances(texts))
-    np.testing.assert_array_equal(encoder.encode_speakers(THREE), mean.encode_speakers(THREE))
+    np.testing.assert_array_equal(encoder.encode(THREE, output="speakers"), mean.encode(THREE, output="speakers"))
 
 
 def test_the_pooling_is_saved_and_an_encoder_without_separators_is_refused(tiny_folder, tmp_path):

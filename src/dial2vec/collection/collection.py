@@ -138,39 +138,35 @@ class Collection(CollectionFolder):
         return facet(self, name, [FacetValue(label, text) for label, text in values.items()]).table
 
     def show(self, *, height: int = 700, most: int = 2_000) -> Any:
-        """Return the page of `dial2vec explore` for a cell of a notebook, with its data in it.
-
-        Groups and map are made first, if they are missing.
+        """Return the page of `dial2vec explore` for a cell of a notebook; missing groups and maps are made first.
 
         :param height: height of the page, in pixels.
-        :param most: largest number of dialogues on the page, drawn at random; 1,000 short ones take about 1 MB.
+        :param most: largest number of dialogues on the page, drawn at random.
         :return: with anywidget, a widget whose `selection` is the ids of the dialogues that are selected on the page;
             else HTML.
         """
-        html = self._html(height, most)
+        html = self._repr_html_(height, most)
         if find_spec("anywidget") is None:
             from IPython.display import HTML
 
-            return HTML(html)
+            return HTML(f"<div>{html}</div>")
         from dial2vec.collection.notebook import PageWidget
 
         return PageWidget(html=html)
 
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows for a collection: the page of `show`."""
-        return self._html(700, 2_000)
-
-    def _html(self, height: int, most: int) -> str:
-        from dial2vec.collection.explorer.explorer_page import page_of
+    def _repr_html_(self, height: int = 700, most: int = 2_000) -> str:
+        from dial2vec.collection.explorer.content import whole_content
+        from dial2vec.collection.explorer.explorer_page import render_explorer, title_of
         from dial2vec.collection.explorer.maps import SEED, maps_of
+        from dial2vec.collection.explorer.packing import packed
         from dial2vec.collection.look import clusters_of
 
         clusters_of(self)
-        page = page_of(self, maps_of(self, progress=False), sampled(len(self), most, SEED))
-        # Not of the notebook's origin: what was said in a dialogue must never become code in it.
-        allowed = "allow-scripts allow-downloads allow-popups"
-        style = f"width: 100%; height: {height}px; border: 1px solid #8888; box-sizing: border-box"
-        return f'<div><iframe srcdoc="{escape(page)}" sandbox="{allowed}" style="{style}"></iframe></div>'
+        content = whole_content(self, maps_of(self, progress=False), sampled(len(self), most, SEED))
+        page = escape(render_explorer(title_of(self.folder), content=packed(content)))
+        # Without the notebook's origin: what was said in a dialogue must never become code in it.
+        style = f"width: 100%; height: {height}px; box-sizing: border-box; border: 1px solid #8888"
+        return f'<iframe sandbox="allow-scripts allow-downloads" style="{style}" srcdoc="{page}"></iframe>'
 
 
 def _rows_of(clusters: Clusters, descriptions: dict[str, Any] | None) -> list[dict[str, object]]:

@@ -9,9 +9,8 @@ SCRIPT = """
 export default {
   render({ model, el }) {
     el.innerHTML = model.get("html");
-    const page = el.querySelector("iframe");
     const take = ({ source, data }) => {
-      if (source !== page.contentWindow || !Array.isArray(data?.selection)) return;
+      if (source !== el.querySelector("iframe").contentWindow || !Array.isArray(data?.selection)) return;
       model.set("selection", data.selection.map(String));
       model.save_changes();
     };

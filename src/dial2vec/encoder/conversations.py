@@ -9,7 +9,8 @@ from conversations.dialogue import Dialogue, RecordError, dialogue_from_record
 from dial2vec.errors import CorpusError
 
 Messages: TypeAlias = Sequence[Mapping[str, Any]]
-Given: TypeAlias = Dialogue | Messages | Sequence[Dialogue | Messages]
+Sample: TypeAlias = Dialogue | Messages | str
+Given: TypeAlias = Dialogue | Messages | Sequence[Sample]
 # The names under which a table has the id, the speaker and the text of a turn, or whole conversations.
 COLUMNS = (("dialogue_id", "conversation_id"), ("speaker", "role"), ("text", "content"))
 WHOLE = ("messages", "conversation", "conversations")
@@ -24,8 +25,8 @@ EXPECTED = (
 def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
     """Return the dialogues of anything that `encode` takes, and True if it is a single conversation.
 
-    A text is a dialogue of one turn, a mapping with `turns` a line of a JSON Lines file. Texts and conversations of messages get their number, from 0, as id; the dialogues
-    of a table of turns are in the order of their first rows.
+    A text is a dialogue of one turn. What has no id gets its number, from 0; the dialogues of a table of turns are in
+    the order of their first rows.
 
     :raises CorpusError: if `encode` does not take it, or a conversation cannot be used.
     """
@@ -37,11 +38,7 @@ def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
     if convert := next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(given, name)), None):
         given = getattr(given, convert)()
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__getitem__") or not hasattr(given, "__len__"):
-        hint = {
-            "str": "dial2vec.read(...) reads a file; put a text into []",
-            "dict": "Put it in []",
-            "LazyFrame": "Call collect() first",
-        }
+        hint = {"dict": "Put it in []", "str": "dial2vec.read(...) reads a file", "LazyFrame": "Call collect() first"}
         advice = hint.get(type(given).__name__, "Make a list of it")
         raise CorpusError(f"found {kind_of_given(given)} to encode; {EXPECTED}. {advice}.")
     if not len(given) or (not isinstance(given, list | tuple) and isinstance(given[0], Dialogue)):
@@ -97,9 +94,7 @@ def _of_record(record: dict[str, Any]) -> Dialogue:
     try:
         return dialogue_from_record(record)
     except RecordError as error:
-        raise CorpusError(
-            f"dialogue {record['dialogue_id']!r} cannot be used: {error}. Mend it or leave it out."
-        ) from error
+        raise CorpusError(f"dialogue {record['dialogue_id']!r} cannot be used: {error}. Leave it out.") from error
 
 
 def _columns(table: Any, names: list[str]) -> list[list[Any]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec.encoder.conversations import Given, Messages, as_dialogues
+from dial2vec.encoder.conversations import Given, Messages, Sample, as_dialogues
 from dial2vec.encoder.hub import push_folder
 from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.nearest import unit_rows
@@ -28,7 +28,6 @@ class Options(TypedDict, total=False):
     batch_size: int | None
     show_progress_bar: bool
     normalize_embeddings: bool
-    device: str | None
 
 
 class ExplainedTurns(NamedTuple):
@@ -175,7 +174,7 @@ class Encoder(Protocol):
 
     @overload
     def encode(
-        self, dialogues: Sequence[Dialogue | Messages], *, output: Apart, **options: Unpack[Options]
+        self, dialogues: Sequence[Sample], *, output: Apart, **options: Unpack[Options]
     ) -> list[NDArray[np.float32]]: ...
 
     def encode(
@@ -186,7 +185,6 @@ class Encoder(Protocol):
         batch_size: int | None = None,
         show_progress_bar: bool = False,
         normalize_embeddings: bool = False,
-        device: str | None = None,
     ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
         """Encode each dialogue once and whole; a dialogue that is too long for the encoder is read in windows.
 
@@ -206,7 +204,6 @@ class Encoder(Protocol):
             beyond rounding.
         :param show_progress_bar: show a progress bar if standard error is a terminal.
         :param normalize_embeddings: give every vector length 1; zeros stay zeros.
-        :param device: "cpu", "cuda", ...: move the encoder there first; no effect on a student.
         :return: float32 [n, d] in input order; for turns or speakers a list of n matrices, float32 [turns, d] or
             [speakers, d]. For one dialogue its row or its matrix.
         :raises CorpusError: if `dialogues` is anything else.
@@ -214,16 +211,10 @@ class Encoder(Protocol):
         check_name("output", output, ("dialogue", *get_args(Apart)))
         given, single = as_dialogues(dialogues)
         size = self.BATCH if batch_size is None else batch_size
-        if device is not None:
-            self.to(device)
         vectors = self.encode_list(given, output=output, batch_size=size, progress=show_progress_bar)
         if normalize_embeddings:
             vectors = unit_rows(vectors) if isinstance(vectors, np.ndarray) else [unit_rows(own) for own in vectors]
         return vectors[0] if single else vectors
-
-    def to(self, device: str) -> object:
-        """Move the encoder to a device; a student stays on the CPU."""
-        return self
 
     def similarity(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the cosines of vectors [n, d] with others [m, d], float32 [n, m]; 0 for a vector of zeros."""
@@ -240,10 +231,3 @@ class Encoder(Protocol):
         vectors = np.zeros((len(sides), self.dimension), dtype=np.float32)
         vectors[spoken] = self.encode([sides[place] for place in spoken], batch_size=batch_size)
         return vectors.reshape(-1, 2, self.dimension)
-
-    def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
-        """Return one vector per speaker, float32 [speakers, d], in the order in which they first speak.
-
-        Without a head their sum is the role-pooled vector of the dialogue.
-        """
-        return self.encode(dialogue, output="speakers")

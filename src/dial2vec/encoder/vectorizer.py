@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from conversations.dialogue import Dialogue
-from dial2vec.encoder.conversations import as_dialogues
+from dial2vec.encoder.conversations import Sample, as_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
@@ -20,10 +20,18 @@ from dial2vec.encoder.protocol import Encoder
 if TYPE_CHECKING:
     from dial2vec.encoder.pooling import Pooling
 
-Sample: TypeAlias = Dialogue | Mapping[str, Any] | Sequence[Mapping[str, Any]] | str
+
+class DialogueTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A transformer of dialogues, which are no rows of numbers."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
 
 
-class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DialogueVectorizer(DialogueTransformer):
     """An encoder as a transformer: `make_pipeline(DialogueVectorizer(model), KMeans(8)).fit_predict(dialogues)`.
 
     `fit` loads the encoder and learns nothing from the dialogues. Dialogues are a sequence of `Dialogue`, of mappings
@@ -53,7 +61,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.batch_size = batch_size
         self.device = device
 
-    def fit(self, dialogues: Sequence[Sample], y: object = None) -> DialogueVectorizer:
+    def fit(self, dialogues: Sequence[Sample | Mapping[str, Any]], y: object = None) -> DialogueVectorizer:
         """Load the encoder; `y` is ignored.
 
         :raises ModelError: if the model cannot be loaded.
@@ -70,7 +78,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self._n_features_out = self.encoder_.dimension
         return self
 
-    def transform(self, dialogues: Sequence[Sample]) -> NDArray[np.float32]:
+    def transform(self, dialogues: Sequence[Sample | Mapping[str, Any]]) -> NDArray[np.float32]:
         """Return a vector for each dialogue, float32 [n, d], in input order.
 
         The errors are those of `fit`.
@@ -79,14 +87,8 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         vectors = self.encoder_.encode(_dialogues(dialogues), batch_size=self.batch_size)
         return unit_rows(vectors) if self.normalize else vectors
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.no_validation = True
-        return tags
 
-
-def _dialogues(given: Sequence[Sample]) -> Sequence[Dialogue]:
+def _dialogues(given: Sequence[Sample | Mapping[str, Any]]) -> Sequence[Dialogue]:
     if hasattr(given, "columns") or hasattr(given, "column_names"):
         raise TypeError(
             "found a table, whose rows would count as samples; expected a sequence of dialogues. An encoder takes it "

@@ -96,7 +96,7 @@ def test_speakers_names_and_special_tokens_do_not_count(student):
 
 def test_turns_speakers_sides_and_utterances_have_length_1_and_their_own_tokens(student):
     first = DIALOGUES[0]
-    for part in (student.encode(first, output="turns"), student.encode_speakers(first)):
+    for part in (student.encode(first, output="turns"), student.encode(first, output="speakers")):
         np.testing.assert_allclose(np.linalg.norm(part, axis=1), 1, atol=1e-6)
     turns = student.encode_utterances([turn.text for turn in first.turns], roles=[0, 1, 0, 2], batch_size=2)
     np.testing.assert_allclose(turns, student.encode(first, output="turns"), atol=1e-6)

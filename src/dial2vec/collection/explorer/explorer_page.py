@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from conversations.files import atomic_path
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
@@ -61,15 +59,11 @@ def write_page(
     :param most: largest number of dialogues on the page; if there are more, a random sample is used.
     """
     rows = sampled(len(collection), most, seed)
-    text = page_of(collection, maps, rows)
+    content = packed(whole_content(collection, maps, rows))
+    text = render_explorer(title_of(collection.folder), content=content)
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return StaticPage(len(rows), len(collection) - len(rows), len(text.encode()))
-
-
-def page_of(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -> str:
-    """Return the page with the data of some rows of a collection in it."""
-    return render_explorer(title_of(collection.folder), content=packed(whole_content(collection, maps, rows)))
 
 
 def title_of(folder: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,7 +119,13 @@ class StudentEncoder(Encoder):
         vectors = np.zeros((len(dialogues) if output == "dialogue" else 0, self.dimension), dtype=np.float32)
         apart: list[NDArray[np.float32]] = []
         first = 0
-        for block in _shown(_blocks(dialogues, batch_size), len(dialogues), progress):
+        given: Iterable[Dialogue] = dialogues
+        if progress:
+            # Imported here: a student needs only numpy, tokenizers and safetensors.
+            from conversations.progress import counted
+
+            given = counted(dialogues, "dialogue")
+        for block in _blocks(given, batch_size):
             if output == "dialogue":
                 vectors[first : first + len(block)] = unit_rows(self._sums(block)[0])
             else:
@@ -221,7 +227,7 @@ def _length(vector: NDArray[np.float64]) -> np.float64:
     return max(np.float64(np.linalg.norm(vector)), np.finfo(np.float64).tiny)
 
 
-def _blocks(dialogues: Sequence[Dialogue], batch_size: int) -> Iterator[list[Dialogue]]:
+def _blocks(dialogues: Iterable[Dialogue], batch_size: int) -> Iterator[list[Dialogue]]:
     """Yield the dialogues in blocks of bounded length.
 
     :raises CorpusError: if a dialogue has no turns.
@@ -238,20 +244,6 @@ def _blocks(dialogues: Sequence[Dialogue], batch_size: int) -> Iterator[list[Dia
         n_turns += len(dialogue.turns)
     if block:
         yield block
-
-
-def _shown(blocks: Iterator[list[Dialogue]], n: int, progress: bool) -> Iterator[list[Dialogue]]:
-    """Yield the blocks; show a progress bar if asked to and standard error is a terminal."""
-    if not progress:
-        yield from blocks
-        return
-    # Imported here: a student needs only numpy, tokenizers and safetensors.
-    from tqdm.auto import tqdm
-
-    with tqdm(total=n, unit="dialogue", disable=None, leave=False) as bar:
-        for block in blocks:
-            yield block
-            bar.update(len(block))
 
 
 def texts_apart(dialogues: Sequence[Dialogue], output: Apart) -> tuple[list[list[str]], NDArray[np.int64]]:

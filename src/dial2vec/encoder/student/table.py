@@ -63,6 +63,10 @@ class TokenTable:
         self._places = np.full(len(rows), -1)
         self._known = 0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Without the weighted rows, into which a copy that joblib has mapped read-only could not write.
+        return TokenTable, (self.rows, self.weights, self.scales)
+
     def __len__(self) -> int:
         return len(self.rows)
 

@@ -154,13 +154,9 @@ class Explorer {
     };
     this.#list();
     this.#update();
-    this.#post();
-  }
-
-  // Tell a notebook, which gave the page as a text, the ids of the dialogues that are left.
-  #post() {
-    const { rows, narrowed } = this.view, selection = narrowed ? Array.from(rows, (row) => this.content.ids[row]) : [];
-    if (location.protocol === "about:") parent.postMessage({ selection }, "*");
+    // A notebook, which gives the page as a text, takes the ids of the dialogues that are left.
+    const left = this.view.narrowed ? Array.from(this.view.rows, (row) => this.content.ids[row]) : [];
+    if (location.protocol === "about:") parent.postMessage({ selection: left }, "*");
   }
 
   // Tell every part.
