@@ -1,4 +1,4 @@
-"""Pictures of the cell of `docs/notebooks/topics.ipynb` that shows the page, at two widths.
+"""Picture of the cell of `docs/notebooks/topics.ipynb` that shows the page.
 
     .venv/bin/python docs/pictures/cells.py --pictures docs
 
@@ -22,7 +22,7 @@ from dial2vec.collection.notebook import SCRIPT
 
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "topics.ipynb"
 STATE = "application/vnd.jupyter.widget-state+json"
-SIZES = {"": (1440, 734), "-phone": (390, 844)}
+SIZE = (1440, 734)
 # A cell with its number, and the model of the widget, which counts how often it is saved.
 CELL = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <style>body { margin: 12px; font: 14px/1.5 sans-serif } pre { background: #f5f5f5; border: 1px solid #ddd; padding: 8px;
@@ -60,9 +60,9 @@ def open_cell(page: Page, file: Path, size: tuple[int, int]) -> tuple[float, flo
 
 
 def main() -> None:
-    """Run the notebook and write the pictures."""
+    """Run the notebook and write the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pictures", type=Path, required=True, help="folder of the pictures")
+    parser.add_argument("--pictures", type=Path, required=True, help="folder of the picture")
     options = parser.parse_args()
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbclient.NotebookClient(notebook, timeout=300).execute()
@@ -72,12 +72,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, browser() as page:
         file = Path(folder) / "cell.html"
         file.write_text(cell_page(source, shown), encoding="utf-8")
-        for name, size in SIZES.items():
-            left, top, width, height = open_cell(page, file, size)
-            # A topic is chosen.
-            page.click((left + width * 0.25, top + height * 0.42))
-            page.until("window.values.saved > 1")
-            page.picture(options.pictures / f"notebook-topics{name}.png")
+        left, top, width, height = open_cell(page, file, SIZE)
+        # A topic is chosen.
+        page.click((left + width * 0.25, top + height * 0.42))
+        page.until("window.values.saved > 1")
+        page.picture(options.pictures / "notebook-topics.png")
 
 
 if __name__ == "__main__":
