@@ -12,6 +12,7 @@ import argparse
 import html
 import json
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import nbclient
@@ -59,6 +60,16 @@ def open_cell(page: Page, file: Path, size: tuple[int, int]) -> tuple[float, flo
     return left, top, width, height
 
 
+def click_in_cell(page: Page, place: tuple[float, float]) -> None:
+    """Click a place of the page in a cell until the notebook is told: a frame that is not drawn yet takes no click."""
+    saved = page.value("values.saved")
+    for _ in range(10):
+        page.click(place)
+        with suppress(TimeoutError):
+            page.until(f"values.saved > {saved}", seconds=5)
+            return
+
+
 def main() -> None:
     """Run the notebook and write the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -74,8 +85,7 @@ def main() -> None:
         file.write_text(cell_page(source, shown), encoding="utf-8")
         left, top, width, height = open_cell(page, file, SIZE)
         # A topic is chosen.
-        page.click((left + width * 0.25, top + height * 0.42))
-        page.until("window.values.saved > 1")
+        click_in_cell(page, (left + width * 0.25, top + height * 0.42))
         page.picture(options.pictures / "notebook-topics.png")
 
 
