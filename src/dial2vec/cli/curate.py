@@ -169,7 +169,7 @@ def _decide(
         for part in change.parts:
             click.echo(f"{part.id:>4} {part.size:>7,}  {printable(part.name)}")
     else:
-        sentence = printable(change.sentence(lambda cluster: f"“{cluster.name}”"))
+        sentence = printable(change.sentence(lambda cluster: f"cluster {cluster.id} ({cluster.name})"))
         click.echo(f"{sentence[0].upper()}{sentence[1:]}" if dialogue is None else sentence)
     click.echo(f"To take it back: dial2vec curate {quote(str(folder))} undo")
 
