@@ -12,9 +12,8 @@ from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.proposals import read_proposals
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.segments import find_segments
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.errors import CorpusError
+from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.operation.mcp.quoting import ANSWER, QUOTED, READ
 from dial2vec.operation.mcp.tools import CollectionTools
 from tests.collection.planted import SINCE, planted
@@ -168,13 +167,15 @@ def test_a_long_dialogue_is_read_in_parts(tools):
 
 
 def test_segments_are_listed_once_they_were_made(tools, desk, tmp_path):
-    shutil.copytree(desk, tmp_path / "desk")
-    mine = CollectionTools([tmp_path / "desk"])
-    assert not mine.overview()["segments"]
-    find_segments(CollectionFolder(tmp_path / "desk"))
-    answer = mine.segments(limit=2)
+    assert tools.overview()["segments"]
+    answer = tools.segments(limit=2)
     assert len(answer["topics"]) == 2
     assert all(quote["text"] for topic in answer["topics"] for quote in topic["typical"])
+    shutil.copytree(desk, tmp_path / "desk", ignore=shutil.ignore_patterns("segments"))
+    without = CollectionTools([tmp_path / "desk"])
+    assert not without.overview()["segments"]
+    with pytest.raises(ArtifactError, match=r"has no segments; .* `dial2vec segments"):
+        without.segments()
 
 
 def test_a_proposal_changes_nothing(desk, tmp_path):
