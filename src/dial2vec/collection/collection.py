@@ -145,7 +145,7 @@ class Collection(CollectionFolder):
         :return: with anywidget, a widget whose `selection` is the ids of the dialogues that are selected on the page;
             else HTML.
         """
-        html = self._repr_html_(height, most)
+        html = self._framed(height, most)
         if find_spec("anywidget") is None:
             from IPython.display import HTML
 
@@ -154,7 +154,13 @@ class Collection(CollectionFolder):
 
         return PageWidget(html=html)
 
-    def _repr_html_(self, height: int = 700, most: int = 2_000) -> str:
+    def _repr_html_(self) -> str | None:
+        """Return the page if nothing is missing for it: a cell that only names a collection must not take minutes."""
+        stored = read_clusters(self)
+        ready = stored is not None and stored[0].seen == len(self) and (self.folder / "map" / "trained.npz").exists()
+        return self._framed(700, 2_000) if ready else None
+
+    def _framed(self, height: int, most: int) -> str:
         from dial2vec.collection.explorer.content import whole_content
         from dial2vec.collection.explorer.explorer_page import render_explorer, title_of
         from dial2vec.collection.explorer.maps import SEED, maps_of
