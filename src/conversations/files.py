@@ -26,6 +26,7 @@ REFUSED_WRITES = {
 TEMPORARY = re.compile(r"^\.(.+)\.\d+-[0-9a-f]{8}\.tmp$")
 # Files of dialogues in JSON Lines.
 ENDINGS = (".jsonl", ".jsonl.gz")
+DIALOGUES = "a JSON Lines file of dialogues"
 
 
 @contextlib.contextmanager
@@ -99,16 +100,16 @@ def transcript_files(folder: Path) -> list[Path]:
     )
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path, expected: str = DIALOGUES) -> Iterator[tuple[int, str]]:
     """Yield number and text of each line that is not blank, of a text file that may be gzipped."""
-    with reading_errors(path), _open_text(path) as handle:
+    with reading_errors(path, expected), _open_text(path) as handle:
         for number, line in enumerate(handle, start=1):
             if line.strip():
                 yield number, line
 
 
 @contextlib.contextmanager
-def reading_errors(path: Path, expected: str = "a JSON Lines file of dialogues") -> Iterator[None]:
+def reading_errors(path: Path, expected: str = DIALOGUES) -> Iterator[None]:
     """Turn any error while a file is read into a CorpusError of one sentence."""
     try:
         yield
@@ -116,7 +117,7 @@ def reading_errors(path: Path, expected: str = "a JSON Lines file of dialogues")
         raise CorpusError(f"{path} does not exist; expected {expected}. Check the path.") from error
     except IsADirectoryError as error:
         raise CorpusError(
-            f"{path} cannot be read: it is a folder; expected a file of dialogues. Name one of its files."
+            f"{path} cannot be read: it is a folder; expected {expected}. Name one of its files."
         ) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error

@@ -222,7 +222,7 @@ def test_unreadable_files_give_one_sentence(tmp_path, name, content, message):
 def test_missing_file_and_folder_are_named(tmp_path):
     with pytest.raises(CorpusError, match="does not exist"):
         list(read_dialogues(tmp_path / "none.jsonl"))
-    with pytest.raises(CorpusError, match=r"is a folder; expected a file of dialogues\. Name one of its files"):
+    with pytest.raises(CorpusError, match=r"is a folder; expected a JSON Lines file of dialogues\. Name one"):
         list(read_dialogues(tmp_path))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import csv
 import gzip
 import hashlib
 import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -111,6 +112,21 @@ def open_zip(content: Path | io.BytesIO, where: str, *, again: str = BRING) -> I
         yield _files(zip_members(archive), where, again=again)
 
 
+@contextlib.contextmanager
+def open_folder_or_zip(path: Path, *, again: str) -> Iterator[dict[str, SourceFile]]:
+    """Yield the files below a folder, or of a zip archive, by their sorted paths.
+
+    :param again: Way to replace them, for errors.
+    :raises CorpusError: if the archive is damaged, no zip or harmful.
+    """
+    with contextlib.ExitStack() as stack:
+        if path.is_dir():
+            listed = _files(folder_members(path), str(path), again=again)
+        else:
+            listed = stack.enter_context(open_zip(path, str(path), again=again))
+        yield {file.path: file for file in sorted(listed, key=lambda file: file.path)}
+
+
 def matching_files(
     sources: Mapping[str, SourceFile], pattern: str, *, folder: Path, source: str
 ) -> list[tuple[SourceFile, re.Match[str]]]:
@@ -175,6 +191,31 @@ def rows_of(file: SourceFile, *, most: int = 0) -> Iterator[tuple[int, list[str]
     for number, line in lines_of(file):
         if line.strip():
             yield number, line.split("\t", most - 1)
+
+
+def table_of(
+    file: SourceFile, columns: Sequence[str], *, delimiter: str = ","
+) -> Iterator[tuple[int, dict[str | None, Any]]]:
+    """Yield the number of the last line, and the cells by column, of each row of a CSV table.
+
+    A row with more cells than the header has a list of them under None; one with fewer has None for them.
+
+    :param columns: Columns that the header must have.
+    :raises CorpusError: if the file is damaged, not UTF-8 or no such table.
+    """
+    with opened_text(file, newline="") as text:
+        reader = csv.DictReader(text, delimiter=delimiter, strict=True)
+        try:
+            present = reader.fieldnames or ()
+            if lacking := [column for column in columns if column not in present]:
+                raise CorpusError(
+                    f"{file.address} has no column {lacking[0]!r}, only {', '.join(map(str, list(present)[:5]))}; "
+                    f"expected {', '.join(columns[:5])} among the columns. {file.again}"
+                )
+            for row in reader:
+                yield reader.line_num, row
+        except csv.Error as error:
+            raise CorpusError(f"{file.address}:{reader.line_num}: no CSV table ({error}). {file.again}") from error
 
 
 @contextlib.contextmanager

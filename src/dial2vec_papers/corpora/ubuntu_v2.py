@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed, literal
-from dial2vec_papers.corpora.source_files import SourceFile, opened_text
+from dial2vec_papers.corpora.source_files import table_of
 
 FILES = {"train": "train.csv", "dev": "valid.csv", "test": "test.csv"}
 CONTEXT, RESPONSE, LABEL, TRUE = "Context", "Utterance", "Label", "Ground Truth Utterance"
@@ -75,29 +73,8 @@ class UbuntuV2(CandidateCorpus):
 
     def _rows(self, sources: CorpusFiles, split: str) -> Iterator[Placed]:
         file = sources.only(self.expected[FILES[split]])
-        for number, row in _table(file, COLUMNS[split]):
+        for number, (_, row) in enumerate(table_of(file, COLUMNS[split]), start=1):
             yield Origin(file.address, number), (split, number, row)
-
-
-def _table(file: SourceFile, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str | None]]]:
-    """Yield number, from 1, and cells of each row.
-
-    :raises CorpusError: if the file is no table with these columns.
-    """
-    with opened_text(file, newline="") as text:
-        reader = csv.DictReader(text, strict=True)
-        try:
-            present = reader.fieldnames or ()
-            if lacking := [column for column in columns if column not in present]:
-                raise CorpusError(
-                    f"{file.address} has no column {lacking[0]!r}, only {', '.join(map(str, list(present)[:5]))}; "
-                    f"expected the table of version 2, with {', '.join(columns[:3])}. Generate it again."
-                )
-            yield from enumerate(reader, start=1)
-        except csv.Error as error:
-            raise CorpusError(
-                f"{file.address}:{reader.line_num}: no CSV table ({error}). Generate it again."
-            ) from error
 
 
 def _cell(row: Mapping[str | None, Any], column: str) -> str:

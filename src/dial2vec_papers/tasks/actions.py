@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.errors import CorpusError, described
+from dial2vec_papers.corpora.source_files import json_of, lines_of, records_of
 from dial2vec_papers.tasks.encoding import Context, Spoken
 from dial2vec_papers.tasks.intent_files import IntentFiles, open_intent_files
 
@@ -49,7 +50,7 @@ def read_actions(path: Path) -> ActionSet:
         and the dialogue.
     """
     with open_intent_files(path, what="the files with actions") as files:
-        names = files.names()
+        names = list(files.files)
         for form, (pattern, read) in ACTION_FORMS.items():
             if any(re.search(pattern, name) for name in names):
                 parts: dict[str, list[ActionExample]] = {"train": [], "test": []}
@@ -134,17 +135,18 @@ def _dstc2(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[Act
     logs = {name.removesuffix("/log.json"): name for name in names if name.endswith("/log.json")}
     calls = {"/".join(folder.split("/")[-2:]): folder for folder in logs}
     for name, split in _named(names, DSTC2):
-        for number, line in enumerate(files.text(name).splitlines(), start=1):
+        file = files.file(name)
+        for number, line in lines_of(file):
             call = line.strip()
             if not call:
                 continue
             if call not in calls:
                 raise CorpusError(
-                    f"{files.address(name)}:{number}: found the call {call!r}, expected its folder with a log.json. "
+                    f"{file.address}:{number}: found the call {call!r}, expected its folder with a log.json. "
                     "Put a whole copy of DSTC2 there."
                 )
-            heard, spoken = (files.json(f"{calls[call]}/{file}.json") for file in ("log", "label"))
-            where = files.address(calls[call])
+            heard, spoken = (json_of(files.file(f"{calls[call]}/{part}.json")) for part in ("log", "label"))
+            where = f"{files.path}/{calls[call]}"
             dialogue: list[ActedTurn] = []
             for log, label in zip(_objects(where, heard, "turns"), _objects(where, spoken, "turns"), strict=False):
                 output = _object(where, log, "output")
@@ -170,11 +172,9 @@ def _named(names: list[str], pattern: str) -> Iterator[tuple[str, str]]:
 
 def _list(files: IntentFiles, name: str) -> Iterator[tuple[str, Any]]:
     """Yield each dialogue of a JSON list, with its place for errors."""
-    records = files.json(name)
-    if not isinstance(records, list):
-        raise CorpusError(f"{files.address(name)}: found {described(records)}, expected a list. Fetch it again.")
-    for number, record in enumerate(records, start=1):
-        yield f"{files.address(name)}, dialogue {number}", record
+    file = files.file(name)
+    for number, record in records_of(file):
+        yield f"{file.address}, dialogue {number}", record
 
 
 def _objects(where: str, record: Any, key: str, *, optional: bool = False) -> list[dict[str, Any]]:

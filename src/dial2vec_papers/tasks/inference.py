@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from conversations.files import reading_errors
 from dial2vec.errors import CorpusError, described
 from dial2vec.evaluation.distribution import normalised
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
@@ -87,12 +88,8 @@ def _of_pairs(path: Path) -> list[tuple[str, str, str]]:
 
 def _records(path: Path) -> list[tuple[str, object]]:
     """Return each record with its place for errors: the line, or the number in the list."""
-    try:
+    with reading_errors(path, "labelled pairs"):
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{path} is not UTF-8 ({error.reason}); expected UTF-8. Save it as UTF-8.") from error
     if text.lstrip().startswith("["):
         return [(f"{path}, pair {number}", pair) for number, pair in enumerate(_decoded(text, str(path)), start=1)]
     lines = enumerate(text.split("\n"), start=1)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.errors import CorpusError, did_you_mean
+from dial2vec_papers.corpora.source_files import SourceFile, json_of, table_of
 from dial2vec_papers.tasks.intent_files import IntentFiles, open_intent_files
 
 # Clinc150's label of sentences without an intent.
@@ -79,12 +80,12 @@ def read_clinc150(files: IntentFiles) -> IntentSet:
     "Plus", which DSE uses, has 250 out-of-scope training sentences instead of 100; all else is as in `data_full`.
     Source: Larson et al. 2019.
     """
-    name = "clinc150/data_oos_plus.json"
-    parts = files.json(name)
+    file = files.file("clinc150/data_oos_plus.json")
+    parts = json_of(file)
     if not isinstance(parts, dict):
-        raise CorpusError(f"{files.address(name)} is no JSON object; expected train, val, test. Fetch it again.")
-    read = {part: _pairs(files, name, parts.get(part), f"{part!r}") for part in ("train", "val", "test")}
-    other = {part: _pairs(files, name, parts.get(part), f"{part!r}").texts for part in ("oos_train", "oos_test")}
+        raise CorpusError(f"{file.address} is no JSON object; expected train, val, test. Fetch it again.")
+    read = {part: _pairs(file, parts.get(part), f"{part!r}") for part in ("train", "val", "test")}
+    other = {part: _pairs(file, parts.get(part), f"{part!r}").texts for part in ("oos_train", "oos_test")}
     return IntentSet("clinc150", read["train"], read["test"], read["val"], other["oos_test"], other["oos_train"])
 
 
@@ -102,8 +103,8 @@ def read_snips(files: IntentFiles) -> IntentSet:
     """
     rows: list[tuple[str, str]] = []
     for part in ("train", "test"):
-        name = f"snips/snips_{part}.json"
-        part_of = _pairs(files, name, files.json(name), "the file")
+        file = files.file(f"snips/snips_{part}.json")
+        part_of = _pairs(file, json_of(file), "the file")
         rows += zip(part_of.texts, part_of.labels, strict=True)
     total, seen = Counter(label for _, label in rows), Counter[str]()
     divided: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
@@ -132,11 +133,11 @@ def read_hwu64(files: IntentFiles) -> IntentSet:
     return IntentSet("hwu64", read["trainset"], read["testset/csv"])
 
 
-def _pairs(files: IntentFiles, name: str, pairs: Any, part: str) -> Sentences:
+def _pairs(file: SourceFile, pairs: Any, part: str) -> Sentences:
     """Check a JSON list of `[text, label]`."""
     if not isinstance(pairs, list) or not pairs:
         raise CorpusError(
-            f"{files.address(name)}: {part} holds no list of sentences; expected [[text, intent], ...]. Fetch it again."
+            f"{file.address}: {part} holds no list of sentences; expected [[text, intent], ...]. Fetch it again."
         )
     rows = []
     for number, row in enumerate(pairs, start=1):
@@ -144,7 +145,7 @@ def _pairs(files: IntentFiles, name: str, pairs: Any, part: str) -> Sentences:
         text, label = (" ".join(cell.split()) if isinstance(cell, str) else "" for cell in cells)
         if not text or not label:
             raise CorpusError(
-                f"{files.address(name)}: entry {number} of {part} is {str(row)[:60]}; expected [text, intent], neither "
+                f"{file.address}: entry {number} of {part} is {str(row)[:60]}; expected [text, intent], neither "
                 "blank. Mend or remove it."
             )
         rows.append((text, label))
@@ -155,12 +156,17 @@ def _table(
     files: IntentFiles, name: str, text_column: str, label_columns: tuple[str, ...], delimiter: str
 ) -> Sentences:
     rows = []
-    for line, cells in files.table(name, (text_column, *label_columns), delimiter=delimiter):
+    file = files.file(name)
+    for line, cells in table_of(file, (text_column, *label_columns), delimiter=delimiter):
+        if None in cells or None in cells.values():
+            raise CorpusError(
+                f"{file.address}:{line}: found more or fewer cells than the header has. Mend or remove this row."
+            )
         # Some cells contain line breaks, mostly at their ends.
         text, labels = " ".join(cells[text_column].split()), [cells[column].strip() for column in label_columns]
         if not text or not all(labels):
             raise CorpusError(
-                f"{files.address(name)}:{line}: {text_column}, {' or '.join(label_columns)} is blank; expected a "
+                f"{file.address}:{line}: {text_column}, {' or '.join(label_columns)} is blank; expected a "
                 "sentence with its intent. Mend or remove this row."
             )
         rows.append((text, "_".join(labels)))

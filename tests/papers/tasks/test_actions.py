@@ -116,8 +116,8 @@ def test_a_zip_is_read_like_a_folder(tmp_path):
     [
         ({"notes.txt": "x"}, "holds no dialogues with actions; expected the files of sgd, gsim, dstc2"),
         ({"train/dialogues_001.json": sgd("REQUEST")}, "has no turn of the system with actions in its test part"),
-        ({"train/dialogues_001.json": "{"}, r"train/dialogues_001\.json:1: not valid JSON"),
-        ({"train/dialogues_001.json": {}}, r"dialogues_001\.json: found an object with no keys, expected a list"),
+        ({"train/dialogues_001.json": "{"}, r"train/dialogues_001\.json is not JSON"),
+        ({"train/dialogues_001.json": {}}, r"dialogues_001\.json is no JSON list with elements"),
         ({"train/dialogues_001.json": [{}]}, r"dialogues_001\.json, dialogue 1: 'turns' is no list of objects"),
         (
             {"train/dialogues_001.json": [{"turns": [{"speaker": "SYSTEM", "utterance": 3, "frames": []}]}]},

@@ -76,7 +76,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, name, content, message):
 
 
 def test_a_missing_file_and_one_that_is_not_utf_8_are_said(tmp_path):
-    with pytest.raises(CorpusError, match=r"no\.json cannot be read: No such file"):
+    with pytest.raises(CorpusError, match=r"no\.json does not exist; expected labelled pairs"):
         read_inferences(tmp_path / "no.json")
     (tmp_path / "a.json").write_bytes(b"[\xff]")
     with pytest.raises(CorpusError, match="is not UTF-8"):
