@@ -41,9 +41,7 @@ def models(monkeypatch):
 
     monkeypatch.setattr(masked_model, "inserted", lambda model, dialogues, *, seed: other(dialogues))
     monkeypatch.setattr(masked_model, "replaced", lambda model, dialogues, *, seed: other(dialogues))
-    monkeypatch.setattr(
-        translation, "back_translated", lambda model, dialogues, *, seed: [Made(d, "no") for d in dialogues]
-    )
+    monkeypatch.setattr(translation, "back_translated", lambda model, dialogues: [Made(d, "no") for d in dialogues])
     return {"masked": object(), "translation": object()}
 
 

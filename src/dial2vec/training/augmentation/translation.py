@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from conversations.dialogue import Dialogue, Turn
-from dial2vec.draws import augmentation_rng
 from dial2vec.encoder.backbone import load_with_head
-from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.errors import ModelError
 from dial2vec.training.augmentation.made import Made
 
-# Sampling draws from the 50 likeliest tokens, the default of Hugging Face.
-CHOICES = 50
+# Width of the beam search, turns translated at a time, and the most tokens of a text and of its translation.
+BEAMS, BATCH, MOST_TOKENS = 4, 16, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +24,15 @@ class Translator:
 
     :param network: Any Hugging Face model that generates from a source text.
     :param tokenizer: Tokenizer of the model.
-    :param prefix: Text before each input, such as T5's "translate English to German: ".
-    :param most_tokens: Maximum length of a text and of a translation, in tokens.
     """
 
     network: Any
     tokenizer: Any
-    prefix: str
-    most_tokens: int
 
 
-def load_translator(
-    name: str | Path, *, prefix: str = "", most_tokens: int = 256, device: str | None = None
-) -> Translator:
-    """Load a Hugging Face translation model by name or folder, such as a Marian model or T5.
+def load_translator(name: str | Path) -> Translator:
+    """Load a Hugging Face translation model by name or folder, such as a Marian model; onto a GPU if there is one.
 
-    :param device: Device of the network; None takes a GPU if there is one.
     :raises ModelError: if the model cannot be loaded, lacks parameters, or needs language codes.
     """
     folder, tokenizer, network = load_with_head(
@@ -57,8 +48,7 @@ def load_translator(
             f"{folder} does not say with which token a translation begins. Set decoder_start_token_id in its "
             "generation_config.json."
         )
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return Translator(network.to(device).eval(), tokenizer, prefix, most_tokens)
+    return Translator(network.to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,32 +59,12 @@ class BackTranslation:
     back: Translator
 
 
-def back_translated(
-    models: BackTranslation,
-    dialogues: Sequence[Dialogue],
-    *,
-    seed: int,
-    beams: int = 4,
-    temperature: float | None = None,
-    batch_size: int = 16,
-) -> list[Made]:
-    """Translate every turn into another language and back. A turn that is too long or comes back blank stays.
-
-    :param beams: Width of the beam search; 1 takes the likeliest token at each step.
-    :param temperature: Temperature, > 0, of sampling from the 50 likeliest tokens instead of beam search; None does not
-        sample.
-    :raises Dial2vecError: if the number of beams, the temperature or the batch size is out of range.
-    """
-    if beams < 1 or batch_size < 1:
-        raise Dial2vecError(f"beams is {beams} and batch_size {batch_size}; expected at least 1 of each.")
-    if temperature is not None and not temperature > 0:
-        raise Dial2vecError(f"temperature is {temperature}; expected a number above 0, or None to draw nothing.")
+def back_translated(models: BackTranslation, dialogues: Sequence[Dialogue]) -> list[Made]:
+    """Translate every turn into another language and back. A turn that is too long or comes back blank stays."""
     owners = [(d, t) for d, dialogue in enumerate(dialogues) for t in range(len(dialogue.turns))]
     texts = [dialogues[d].turns[t].text for d, t in owners]
-    for name, model in (("there", models.forward), ("back", models.back)):
-        # Each turn has its own random generator, so its batch changes nothing.
-        rngs = [augmentation_rng(seed, "translation", name, dialogues[d].dialogue_id, str(t)) for d, t in owners]
-        texts = _translated(model, texts, rngs, beams, temperature, batch_size)
+    for model in (models.forward, models.back):
+        texts = _translated(model, texts)
     turns: list[list[Turn]] = [[] for _ in dialogues]
     for (d, t), text in zip(owners, texts, strict=True):
         own = dialogues[d].turns[t]
@@ -108,52 +78,23 @@ def back_translated(
 
 
 @torch.inference_mode()
-def _translated(
-    model: Translator,
-    texts: Sequence[str],
-    rngs: Sequence[np.random.Generator],
-    beams: int,
-    temperature: float | None,
-    batch_size: int,
-) -> list[str]:
+def _translated(model: Translator, texts: Sequence[str]) -> list[str]:
     """Translate texts; a blank or too long text becomes blank."""
-    encoded = [model.tokenizer(model.prefix + text)["input_ids"] if text else [] for text in texts]
-    fitting = [place for place, ids in enumerate(encoded) if 0 < len(ids) <= model.most_tokens]
+    encoded = [model.tokenizer(text)["input_ids"] if text else [] for text in texts]
+    fitting = [place for place, ids in enumerate(encoded) if 0 < len(ids) <= MOST_TOKENS]
     # Longest first: little padding, and too little memory fails at once.
     fitting.sort(key=lambda place: -len(encoded[place]))
     translated = [""] * len(texts)
-    for first in range(0, len(fitting), batch_size):
-        rows = fitting[first : first + batch_size]
+    for first in range(0, len(fitting), BATCH):
+        rows = fitting[first : first + BATCH]
         batch = model.tokenizer.pad({"input_ids": [encoded[row] for row in rows]}, return_tensors="pt")
-        drawing = [] if temperature is None else [_Drawing([rngs[row] for row in rows], temperature)]
         generated = model.network.generate(
             **batch.to(model.network.device),
-            num_beams=1 if temperature else beams,
+            num_beams=BEAMS,
             do_sample=False,
-            max_new_tokens=model.most_tokens,
+            max_new_tokens=MOST_TOKENS,
             max_length=None,
-            logits_processor=drawing,
         )
         for row, text in zip(rows, model.tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):
             translated[row] = text.strip()
     return translated
-
-
-class _Drawing:
-    """Sampling by Gumbel noise: the largest of logits / T plus noise is a draw from their softmax.
-
-    Each row has its own noise. The draws of `generate(do_sample=True)` would depend on the other rows of the batch.
-    """
-
-    def __init__(self, rngs: Sequence[np.random.Generator], temperature: float) -> None:
-        self.rngs, self.temperature = rngs, temperature
-
-    def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Return scores with noise, both [rows, v].
-
-        :param ids: Generated ids so far, which are ignored.
-        """
-        best = scores.topk(min(CHOICES, scores.shape[1]), dim=1)
-        noise = np.stack([rng.gumbel(size=best.values.shape[1]) for rng in self.rngs])
-        noisy = best.values / self.temperature + torch.from_numpy(noise).to(scores)
-        return torch.full_like(scores, -torch.inf).scatter(1, best.indices, noisy)

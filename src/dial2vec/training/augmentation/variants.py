@@ -49,7 +49,7 @@ def insertion(work: Work) -> list[Made]:
 
 def back_translation(work: Work) -> list[Made]:
     """Translate every turn into another language and back."""
-    return translation.back_translated(cast(BackTranslation, work.tools.translation), work.dialogues, seed=work.seed)
+    return translation.back_translated(cast(BackTranslation, work.tools.translation), work.dialogues)
 
 
 def shuffling(work: Work) -> list[Made]:
