@@ -20,7 +20,7 @@ from conversations.dialogue import Dialogue, Turn
 from dial2vec.draws import augmentation_rng, share_of
 from dial2vec.encoder.backbone import limits, load_with_head
 from dial2vec.encoder.inputs import InputStyle
-from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.errors import ModelError
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.token_ways import Vocabulary
 from dial2vec.training.augmentation.wording import Wording, bare
@@ -85,14 +85,11 @@ def inserted(
     *,
     seed: int,
     share: float = INSERTED,
-    context_turns: int | None = None,
     least_probability: float = LEAST_PROBABILITY,
-    batch_size: int = BATCH,
 ) -> list[Made]:
     """Insert likely whole words. Keeps the intent.
 
     :param share: Number of masks per word, at least 1 mask per dialogue.
-    :param context_turns: Number of turns that the model reads at a time; None means as many as fit.
     :param least_probability: Probability in [0, 1] below which a word is rejected.
     """
     marked = []
@@ -100,7 +97,7 @@ def inserted(
         wordings = _wordings(model, dialogue)
         gaps = [(turn, word, "") for turn, wording in wordings for word in range(len(wording.words))]
         marked.append(_masks(gaps, share, augmentation_rng(seed, "insertion", dialogue.dialogue_id)))
-    filled = _fill(model, dialogues, marked, context_turns, least_probability, batch_size)
+    filled = _fill(model, dialogues, marked, least_probability)
     return [_with_words(*pair, verb="insert") for pair in zip(dialogues, filled, strict=True)]
 
 
@@ -110,14 +107,11 @@ def replaced(
     *,
     seed: int,
     share: float = REPLACED,
-    context_turns: int | None = None,
     least_probability: float = LEAST_PROBABILITY,
-    batch_size: int = BATCH,
 ) -> list[Made]:
     """Replace content words by other likely words. Changes the intent.
 
     :param share: Share of the content words (all but English stop words), at least 1 word per dialogue.
-    :param context_turns: Same as in `inserted`.
     :param least_probability: Same as in `inserted`.
     """
     # Loaded here: half a second, and few trainings replace words.
@@ -132,7 +126,7 @@ def replaced(
             if (word := bare(whole)[1]) and word.lower() not in ENGLISH_STOP_WORDS
         ]
         marked.append(_masks(content, share, augmentation_rng(seed, "replacement", dialogue.dialogue_id)))
-    filled = _fill(model, dialogues, marked, context_turns, least_probability, batch_size)
+    filled = _fill(model, dialogues, marked, least_probability)
     return [_with_words(*pair, verb="replace") for pair in zip(dialogues, filled, strict=True)]
 
 
@@ -176,26 +170,20 @@ def _fill(
     model: MaskedModel,
     dialogues: Sequence[Dialogue],
     marked: Sequence[Sequence[_Mask]],
-    context_turns: int | None,
     least_probability: float,
-    batch_size: int,
 ) -> list[dict[_Mask, str]]:
     """Return the words that fill the masks of each dialogue, without rejected words."""
-    if context_turns is not None and context_turns < 1:
-        raise Dial2vecError(f"context_turns is {context_turns}; expected at least 1, or None for the whole dialogue.")
-    if batch_size < 1:
-        raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
     inputs = [
         (number, ids, masks)
         for number, (dialogue, own) in enumerate(zip(dialogues, marked, strict=True))
-        for ids, masks in _inputs(model, dialogue, own, context_turns)
+        for ids, masks in _inputs(model, dialogue, own)
         if masks
     ]
     # Longest first: little padding, and too little memory fails at once.
     inputs.sort(key=lambda item: -len(item[1]))
     words: list[dict[_Mask, str]] = [{} for _ in dialogues]
-    for first in range(0, len(inputs), batch_size):
-        batch = inputs[first : first + batch_size]
+    for first in range(0, len(inputs), BATCH):
+        batch = inputs[first : first + BATCH]
         likely = _likely(model, [ids for _, ids, _ in batch])
         owners = [(number, mask) for number, _, masks in batch for mask in masks]
         for (number, mask), (probabilities, tokens) in zip(owners, likely, strict=True):
@@ -205,9 +193,7 @@ def _fill(
     return words
 
 
-def _inputs(
-    model: MaskedModel, dialogue: Dialogue, masks: Sequence[_Mask], context_turns: int | None
-) -> Iterator[tuple[list[int], list[_Mask]]]:
+def _inputs(model: MaskedModel, dialogue: Dialogue, masks: Sequence[_Mask]) -> Iterator[tuple[list[int], list[_Mask]]]:
     """Yield inputs `[CLS] turn [SEP] turn [SEP]` of neighbouring turns that fit, with their masks in order.
 
     A turn that is too long is cut at its end, and masks after the cut stay unfilled.
@@ -221,17 +207,16 @@ def _inputs(
         for turn, own in zip(dialogue.turns, by_turn, strict=True)
     ]
     encoded = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-    ids, own_masks, n_turns = list(start), list[_Mask](), 0
+    ids, own_masks = list(start), list[_Mask]()
     for turn, own in zip(encoded, by_turn, strict=True):
         # Remove mask tokens of the original text.
         turn = turn if own else [token for token in turn if token != tokenizer.mask_token_id]
         turn = turn[: model.longest - len(start) - len(end)]
-        if n_turns and (n_turns == context_turns or len(ids) + len(turn) + len(end) > model.longest):
+        if len(ids) > len(start) and len(ids) + len(turn) + len(end) > model.longest:
             yield ids, own_masks
-            ids, own_masks, n_turns = list(start), [], 0
+            ids, own_masks = list(start), []
         ids = [*ids, *turn, *end]
         own_masks = [*own_masks, *own[: turn.count(tokenizer.mask_token_id)]]
-        n_turns += 1
     yield ids, own_masks
 
 
