@@ -13,11 +13,10 @@ from torch.nn import functional
 from dial2vec.draws import rng_for, stable_hash
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
-from dial2vec.errors import Dial2vecError
 from dial2vec_papers.tasks.actions import ActionExample, ActionSet
 from dial2vec_papers.tasks.encoding import Context, Spoken, texts_and_roles
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, tune_classifier
-from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots, require_shots
+from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots
 from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
 
 # Zhou et al. 2022, section 4.2 and appendix C. Draws, dropout, patience and checks are the code's, which shares the 32
@@ -56,11 +55,7 @@ def predict_actions(
     :param encoder: encoder to fine-tune, as for `fine_tune_intents`.
     :param shots: numbers of examples per action, each a k.
     :param limit: largest number of test examples, drawn by the seed; None takes all.
-    :raises Dial2vecError: if `shots`, `draws` or `limit` are not positive.
     """
-    require_shots(shots, draws)
-    if limit is not None and limit < 1:
-        raise Dial2vecError(f"found the limit {limit}; expected at least 1, or None for all. Raise it.")
     drawn = sorted(range(len(data.test)), key=lambda place: stable_hash(seed, "example", place))[:limit]
     test = [data.test[place] for place in sorted(drawn)]
     texts = [repr((example.context, sorted(example.actions))) for example in (*data.train, *test)]

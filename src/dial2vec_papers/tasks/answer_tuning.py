@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import get_args
 
 import numpy as np
 import torch
@@ -27,8 +26,7 @@ from dial2vec_papers.tasks.encoding import (
     texts_and_roles,
 )
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, fine_tune, pooled_rows, tuned_vectors, weights_kept
-from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots, require_shots
-from dial2vec_papers.tasks.prototypes import require_option
+from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots
 from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
 from dial2vec_papers.tasks.response_selection import draw_queries, ranks_among, select_responses
 from dial2vec_papers.tasks.sources import AnswerLoss
@@ -75,11 +73,8 @@ def fine_tune_answers(
         code, the cross-entropy of the dot product of a question with all answers of the batch, compared by it.
     :param negatives: number of answers besides the true one in the test.
     :param limit: largest number of test questions, drawn by the seed; None takes all.
-    :raises Dial2vecError: if `shots` or `draws` are not positive, or the loss is unknown.
     :raises CorpusError: if there are fewer training pairs than shots, or no validation pair.
     """
-    require_option("loss", loss, get_args(AnswerLoss))
-    require_shots(shots, draws)
     pairs, others = pairs_of(train), pairs_of(validation)
     if len(pairs) < max(shots) or not others:
         raise CorpusError(

@@ -14,7 +14,7 @@ from dial2vec.draws import rng_for, stable_hash
 from dial2vec.encoder import DialogueEncoder
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, tune_classifier
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
-from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots, require_shots
+from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots
 from dial2vec_papers.tasks.prototypes import DRAWS, SHOTS, intent_codes, require_sentences
 from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
 
@@ -45,10 +45,8 @@ def fine_tune_intents(
 
     :param encoder: encoder to fine-tune: the mean of its tokens (with pooling "cls" the first), without its head.
     :param shots: numbers of sentences per intent, each a k.
-    :raises Dial2vecError: if `shots` or `draws` are not positive.
     :raises CorpusError: if there are no training or no test sentences.
     """
-    require_shots(shots, draws)
     require_sentences(data.train.texts, f"{data.name} has no training sentences")
     require_sentences(data.test.texts, f"{data.name} has no test sentences")
     texts = [*data.train.texts, *data.train.labels, *data.test.texts, *data.test.labels]

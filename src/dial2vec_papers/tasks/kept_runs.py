@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conversations.files import atomic_path, reading_errors
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError, Dial2vecError
+from dial2vec.errors import ArtifactError
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe
 from dial2vec_papers.tasks.records import Figures, Setting, summary
 
@@ -96,9 +96,3 @@ def over_shots(
         figures |= {f"{name}_{k}_shot": figure for name, figure in means.items()}
         spread |= {f"{name}_{k}_shot": figure for name, figure in deviations.items()}
     return figures, spread
-
-
-def require_shots(shots: Sequence[int], draws: int) -> None:
-    """Raise a Dial2vecError if there are no shots or no draws."""
-    if min(shots, default=0) < 1 or draws < 1:
-        raise Dial2vecError(f"found the shots {list(shots)} in {draws} draws; expected at least 1 of both. Raise them.")

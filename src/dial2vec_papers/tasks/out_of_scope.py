@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from dial2vec_papers.tasks.prototypes import (
     draw_shots,
     intent_codes,
     nearest_shares,
-    require_option,
     require_sentences,
 )
 from dial2vec_papers.tasks.records import Figures, TaskResult, summary, timed
@@ -61,15 +60,13 @@ def detect_out_of_scope(
 
     :param data: intent set with out-of-scope test sentences; only Clinc150 has them.
     :param shots: numbers of sentences per intent, each a k.
-    :raises Dial2vecError: if `shots` or `draws` are not positive, or the rule is unknown.
     :raises CorpusError: if the data has no out-of-scope sentences, or too few sentences of an intent.
     """
-    require_option("rule", rule, get_args(Rule))
     require_sentences(data.out_of_scope, f"{data.name} has no out-of-scope test sentences")
     require_sentences(data.test.texts, f"{data.name} has no in-scope test sentences")
     train = _training(data, rule)
     intents = sorted(set(train.labels))
-    drawn = draw_shots(train, intents, most=max(shots, default=0), draws=draws, seed=seed, name=data.name)
+    drawn = draw_shots(train, intents, most=max(shots), draws=draws, seed=seed, name=data.name)
     references = [_reference(data, drawn=set(draw.ravel().tolist()), rule=rule) for draw in drawn]
     everything = {text for reference in references for text in reference}
     texts = [*everything, *drawn.ravel().tolist(), *data.test.texts, *data.out_of_scope]

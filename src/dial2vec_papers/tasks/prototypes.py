@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.draws import rng_for
-from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
+from dial2vec.errors import CorpusError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
@@ -46,13 +46,11 @@ def classify_intents(
     :param shots: numbers of sentences per intent, each a k.
     :param draws: number of seeded draws; the draw for a smaller k is part of the draw for a greater one.
     :param seed: random seed; the draws also depend on the texts, but not on their order.
-    :raises Dial2vecError: if `shots` or `draws` are not positive, or the kind of prototype is unknown.
     :raises CorpusError: if an intent has fewer than k training sentences, or there are no test sentences.
     """
-    require_option("prototype", prototype, get_args(Prototype))
     intents = sorted(set(data.train.labels))
     # Only drawn sentences are encoded: of SNIPS at most 350 of its 13,038 training sentences.
-    drawn = draw_shots(data.train, intents, most=max(shots, default=0), draws=draws, seed=seed, name=data.name)
+    drawn = draw_shots(data.train, intents, most=max(shots), draws=draws, seed=seed, name=data.name)
     require_sentences(data.test.texts, f"{data.name} has no test sentences")
     encoded = encode_distinct(reader.utterances, [*drawn.ravel().tolist(), *data.test.texts])
     units = normalised(encoded.vectors)
@@ -83,11 +81,8 @@ def draw_shots(
     """Draw training sentences of each intent, texts [draws, intents, most]; the first k are the draw for k shots.
 
     :param most: number of sentences per intent.
-    :raises Dial2vecError: if `most` or `draws` are not positive.
     :raises CorpusError: if an intent has too few sentences.
     """
-    if most < 1 or draws < 1:
-        raise Dial2vecError(f"found {most} shots in {draws} draws; expected at least 1 of both. Raise them.")
     members = defaultdict(list)
     for text, intent in sorted(zip(train.texts, train.labels, strict=True)):
         members[intent].append(text)
@@ -104,14 +99,6 @@ def draw_shots(
             order = rng_for(seed, draw, intent).permutation(len(members[intent]))
             drawn[draw, code] = [members[intent][row] for row in order[:most]]
     return drawn
-
-
-def require_option(option: str, value: str, valid: Sequence[str]) -> None:
-    """Raise a Dial2vecError if the value of an option is not one of its valid values."""
-    if value not in valid:
-        raise Dial2vecError(
-            f"found the {option} {value!r}; expected one of {', '.join(valid)}.{did_you_mean(value, valid)}"
-        )
 
 
 def require_sentences(sentences: Sequence[str], otherwise: str) -> None:

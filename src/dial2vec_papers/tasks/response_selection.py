@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from dial2vec.draws import rng_for, stable_hash
-from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
+from dial2vec.errors import CorpusError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec_papers.tasks.encoding import (
     Context,
@@ -25,6 +24,8 @@ from dial2vec_papers.tasks.encoding import (
 )
 from dial2vec_papers.tasks.records import Setting, TaskResult, points, timed
 
+# Role of the answering speaker: 0 spoke first, 1 second.
+ANSWERING = 1
 # Ranks k of recall@k: Zhou et al. 2022 print all three, Poddar et al. 2022 the first.
 TOP = (1, 3, 10)
 # Vector components of candidates per block: 32 MiB of float64, with about four copies.
@@ -39,19 +40,17 @@ class Queries:
     :param contexts: the turns before each turn, in order.
     :param responses: different texts of all candidates.
     :param candidates: indices into `responses`, int64 [q, 1 + negatives]; the true turn comes first.
-    :param role: role of the speaker of all candidates.
     """
 
     names: tuple[tuple[str, int], ...]
     contexts: tuple[Context, ...]
     responses: tuple[str, ...]
     candidates: NDArray[np.int64]
-    role: int
 
     @property
     def answers(self) -> list[Context]:
         """The candidates with their speaker, as `Reader.contexts` encodes them; in the order of `responses`."""
-        return [(Spoken(text, self.role),) for text in self.responses]
+        return [(Spoken(text, ANSWERING),) for text in self.responses]
 
 
 @timed("numpy")
@@ -60,14 +59,13 @@ def select_responses(
     dialogues: Iterable[Dialogue],
     *,
     data: str,
-    role: int = 1,
     negatives: int = 50,
     top: Sequence[int] = TOP,
     turns: int | None = None,
     limit: int | None = None,
     seed: int,
 ) -> TaskResult:
-    """Rank each turn of the answering role, and turns of that role from other dialogues, by similarity to its context.
+    """Rank each turn of the second speaker, and such turns from other dialogues, by similarity to its context.
 
     Figures in points, higher is better, means over the turns: "recall_at_1" and so on, the share whose true turn is
     among the first k, in [0, 100], 100 k / (1 + negatives) by chance; "mrr", the mean of 1 / rank, in (0, 100]. Among
@@ -77,23 +75,18 @@ def select_responses(
     Poddar et al. 2022 (DialAug); with 9, its Recall@1 of 10.
 
     :param reader: system under test; its similarity ranks the candidates.
-    :param role: number of the answering speaker: 0 spoke first, 1 second.
     :param negatives: number of candidates besides the true one; at least 1.
     :param top: ranks k of "recall_at_k".
     :param turns: number of last turns of a context that are read, at least 1; None is all.
     :param limit: largest number of ranked turns, drawn by the seed; None ranks all.
-    :raises Dial2vecError: if an option is out of range.
     :raises CorpusError: if no turn can be ranked, or there are too few other turns.
     """
-    check_ranking(top, reader.similarity)
-    if turns is not None and turns < 1:
-        raise Dial2vecError(f"found {turns} last turns to read; expected at least 1, or None for all. Set `turns` so.")
-    queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
+    queries = draw_queries(dialogues, negatives=negatives, limit=limit, seed=seed, data=data)
     read = [context[-(turns or len(context)) :] for context in queries.contexts]
     contexts = encode_distinct(reader.answered, read)
     responses = encode_distinct(reader.contexts, queries.answers)
     ranks = ranks_of_responses(contexts, responses, queries, read, similarity=reader.similarity)
-    settings: dict[str, Setting] = {"role": role, "negatives": negatives, "limit": limit, "seed": seed}
+    settings: dict[str, Setting] = {"negatives": negatives, "limit": limit, "seed": seed}
     settings |= {} if turns is None else {"turns": turns}
     return TaskResult(
         task="response_selection",
@@ -110,40 +103,23 @@ def ranks_among(negatives: int) -> list[int]:
     return [rank for rank in TOP if rank <= negatives]
 
 
-def check_ranking(top: Sequence[int], similarity: str) -> None:
-    """Raise a Dial2vecError if a rank is below 1, or the similarity is unknown."""
-    if not top or min(top) < 1:
-        raise Dial2vecError(f"found the ranks {list(top)} to count; expected numbers from 1. Set `top` so.")
-    if similarity not in get_args(Similarity):
-        raise Dial2vecError(
-            f"found the similarity {similarity!r}; expected cosine, dot or poly."
-            f"{did_you_mean(similarity, get_args(Similarity))}"
-        )
-
-
 def draw_queries(
-    dialogues: Iterable[Dialogue], *, role: int = 1, negatives: int = 50, limit: int | None = None, seed: int, data: str
+    dialogues: Iterable[Dialogue], *, negatives: int = 50, limit: int | None = None, seed: int, data: str
 ) -> Queries:
-    """Draw the queries: every turn of a role that has a turn before it, with its negatives.
+    """Draw the queries: every turn of the second speaker that has a turn before it, with its negatives.
 
-    Negatives are drawn uniformly, each at most once, from the turns of that role in all other dialogues, except turns
-    with the same text as the true one: no encoder could tell them apart. The draw depends only on the seed, the name
-    of the turn and the turns of that role, not on their order or the limit.
+    Negatives are drawn uniformly, each at most once, from the second speakers' turns in all other dialogues, except
+    turns with the same text as the true one: no encoder could tell them apart. The draw depends only on the seed, the
+    name of the turn and these turns, not on their order or the limit.
 
-    :raises Dial2vecError: if `role`, `negatives` or `limit` are out of range.
-    :raises CorpusError: if no turn of the role answers another, or there are too few other turns.
+    :raises CorpusError: if no such turn answers another, or there are too few other turns.
     """
-    if role < 0 or negatives < 1 or (limit is not None and limit < 1):
-        raise Dial2vecError(
-            f"found role {role}, {negatives} negatives and limit {limit}; expected a role from 0, and at least 1 of "
-            "the others. Set them so."
-        )
-    pool = _Pool.of(dialogues, role)
+    pool = _Pool.of(dialogues)
     asked = [place for place, (_, turn) in enumerate(pool.names) if turn > 0]
     if not asked:
         raise CorpusError(
-            f"{data} has no turn of speaker number {role} that answers another turn; expected dialogues of two "
-            "speakers at least. Take another role or another corpus."
+            f"{data} has no turn of a second speaker that answers another turn; expected dialogues of two speakers at "
+            "least. Take another corpus."
         )
     if limit is not None and limit < len(asked):
         asked = sorted(sorted(asked, key=lambda place: stable_hash(seed, "query", *pool.names[place]))[:limit])
@@ -154,13 +130,12 @@ def draw_queries(
         contexts=tuple(pool.contexts[place] for place in asked),
         responses=tuple(pool.distinct[text] for text in used),
         candidates=candidates.reshape(drawn.shape),
-        role=role,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """The turns of one role.
+    """The turns of the second speakers.
 
     :param names: dialogue id and turn number of each turn, sorted.
     :param distinct: different texts, sorted.
@@ -175,12 +150,12 @@ class _Pool:
     owners: NDArray[np.int64]
 
     @classmethod
-    def of(cls, dialogues: Iterable[Dialogue], role: int) -> _Pool:
+    def of(cls, dialogues: Iterable[Dialogue]) -> _Pool:
         names, contexts, spoken = [], [], []
         for dialogue in sorted(dialogues, key=lambda dialogue: dialogue.dialogue_id):
             turns = spoken_turns(dialogue)
             for place, turn in enumerate(turns):
-                if turn.role == role:
+                if turn.role == ANSWERING:
                     names.append((dialogue.dialogue_id, place))
                     contexts.append(turns[:place])
                     spoken.append(turn.text)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.search.words import K1, METHOD, B, bm25_words
 from dial2vec.draws import rng_for, stable_hash
-from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.errors import CorpusError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import COSINE_STEP
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct
@@ -22,6 +22,8 @@ from dial2vec_papers.tasks.tab_rows import tab_rows
 
 # Fills the rows of queries with fewer candidates.
 NONE = -1
+# Largest number of candidates per query that BM25 gives.
+MOST_CANDIDATES = 100
 COLUMNS = ("row id", "sentence", "intent", "positive ids", "negative ids")
 
 
@@ -46,7 +48,6 @@ def retrieve_sentences(
     sentences: Sentences,
     *,
     data: str,
-    candidates: int = 100,
     positives: int | None = None,
     limit: int | None = None,
     seed: int,
@@ -55,33 +56,26 @@ def retrieve_sentences(
 
     Figures as in `rank_candidate_lists`. A repeated text counts once, with its first intent in alphabetical order,
     because any system finds a copy of the query. Candidates share a word with the query, so there can be fewer than
-    `candidates`; equal BM25 scores are ordered at random by the seed. Source: Liu et al. 2021 (DialogueCSE), section
+    100; equal BM25 scores are ordered at random by the seed. Source: Liu et al. 2021 (DialogueCSE), section
     5.1.2 (SR), with intents instead of human judgements.
 
     :param sentences: sentences that are both queries and candidates.
-    :param candidates: largest number of candidates per query.
     :param positives: largest number of relevant candidates per query, of highest BM25 score; further ones are no
         candidates. None keeps all. The paper: 30, of 100 candidates.
     :param limit: largest number of queries, drawn by the seed; all sentences stay candidates.
-    :raises Dial2vecError: if `candidates`, `positives` or `limit` are below 1.
     :raises CorpusError: if no query has a relevant candidate.
     """
-    if min(candidates, 1 if positives is None else positives, 1 if limit is None else limit) < 1:
-        raise Dial2vecError(
-            f"found {candidates} candidates, {positives} positives and limit {limit}; expected at least 1 of each. "
-            "Set them so."
-        )
     intent_of: dict[str, str] = {}
     for text, label in sorted(zip(sentences.texts, sentences.labels, strict=True)):
         intent_of.setdefault(text, label)
     texts = tuple(intent_of)
     drawn = sorted(range(len(texts)), key=lambda place: stable_hash(seed, "query", texts[place]))[:limit]
     queries = np.array(sorted(drawn), dtype=np.int64)
-    places = bm25_candidates(texts, queries.tolist(), n=candidates, seed=seed)
+    places = bm25_candidates(texts, queries.tolist(), n=MOST_CANDIDATES, seed=seed)
     labels = np.unique(np.array(list(intent_of.values())), return_inverse=True)[1]
     relevant = (places != NONE) & (labels[places] == labels[queries][:, None])
     lists = CandidateLists(texts, queries, places, relevant)
-    settings: dict[str, Setting] = {"candidates": candidates, "limit": limit, "seed": seed}
+    settings: dict[str, Setting] = {"candidates": MOST_CANDIDATES, "limit": limit, "seed": seed}
     if positives is not None:
         lists, settings = with_positives(lists, positives), settings | {"positives": positives}
     return _rank(reader, lists, task="semantic_retrieval", data=data, settings=settings)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import Dial2vecError
 from dial2vec_papers.tasks.action_prediction import (
     ACTION_RECIPE,
     ACTION_SHOTS,
@@ -106,11 +105,3 @@ def test_of_a_long_context_the_last_words_are_left_with_their_speakers():
     assert last_words(said, 3) == said[1:]
     assert last_words(said, 99) == said
     assert last_words(context("a b", "c d e"), 2) == context("d e", first=1)
-
-
-def test_no_shots_or_no_limit_are_refused(tiny_folder):
-    encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    with pytest.raises(Dial2vecError, match=r"found the shots \[0\] in 5 draws; expected at least 1 of both"):
-        predict_actions(encoder, words(), shots=(0,), seed=0)
-    with pytest.raises(Dial2vecError, match="found the limit 0; expected at least 1, or None"):
-        predict_actions(encoder, words(), limit=0, seed=0)

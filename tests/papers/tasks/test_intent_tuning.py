@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.errors import CorpusError
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe
 from dial2vec_papers.tasks.intent_tuning import INTENT_RECIPE, draw_halves, fine_tune_intents
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
@@ -74,9 +74,7 @@ def test_finished_runs_are_not_repeated(tiny_folder, tmp_path):
     assert len(path.read_text().splitlines()) == 4
 
 
-def test_no_shots_and_no_sentences_are_refused(tiny_folder):
+def test_no_sentences_are_refused(tiny_folder):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    with pytest.raises(Dial2vecError, match=r"found the shots \[\] in 1 draws; expected at least 1 of both"):
-        fine_tune_intents(encoder, words(), shots=(), draws=1, seed=0)
     with pytest.raises(CorpusError, match="toy has no test sentences"):
         fine_tune_intents(encoder, replace(words(), test=Sentences()), seed=0)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.errors import CorpusError
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
 from dial2vec_papers.tasks.out_of_scope import detect_out_of_scope
 from dial2vec_papers.tasks.prototypes import draw_shots
@@ -155,8 +155,3 @@ def test_a_lower_threshold_never_rejects_more(seed):
 def test_data_without_what_the_rule_needs_is_refused(data, rule, message):
     with pytest.raises(CorpusError, match=message):
         detect_out_of_scope(reading(Hashed()), data, shots=(2,), seed=0, rule=rule)
-
-
-def test_an_unknown_rule_is_answered_with_the_nearest():
-    with pytest.raises(Dial2vecError, match=r"found the rule 'relaese'; expected .* Did you mean 'release'\?"):
-        detect_out_of_scope(reading(Hashed()), scoped_set(), seed=0, rule="relaese")

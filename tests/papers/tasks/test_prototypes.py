@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.errors import CorpusError
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
 from dial2vec_papers.tasks.prototypes import classify_intents, draw_shots
 from tests.papers.tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
@@ -63,11 +63,6 @@ def test_a_prototype_is_the_mean_of_normalised_vectors_or_as_in_the_paper_of_all
     assert found == {"units": {"accuracy_2_shot": 100.0}, "mean": {"accuracy_2_shot": 0.0}}
 
 
-def test_an_unknown_kind_of_prototype_is_answered_with_the_nearest():
-    with pytest.raises(Dial2vecError, match=r"found the prototype 'unit'; expected one of .* Did you mean 'units'\?"):
-        classify_intents(reading(Hashed()), intent_set(), seed=0, prototype="unit")
-
-
 def test_the_record_says_what_was_done():
     found = classify_intents(reading(Hashed()), intent_set(), shots=(1, 2), draws=2, seed=3)
     assert (found.task, found.data, found.n) == ("intent_classification", "toy", 15)
@@ -109,12 +104,6 @@ def test_the_draw_for_one_shot_is_part_of_that_for_three():
 def test_too_few_sentences_of_an_intent_are_named():
     with pytest.raises(CorpusError, match="toy has 4 training sentences of the intent 'a'; expected at least 5"):
         classify_intents(reading(Hashed()), intent_set(), shots=(1, 5), seed=0)
-
-
-@pytest.mark.parametrize(("shots", "draws"), [((), 1), ((0,), 1), ((1,), 0)])
-def test_no_shots_or_no_draws_are_refused(shots, draws):
-    with pytest.raises(Dial2vecError, match="expected at least 1"):
-        classify_intents(reading(Hashed()), intent_set(), shots=shots, draws=draws, seed=0)
 
 
 def test_nothing_to_test_or_to_train_is_refused():
