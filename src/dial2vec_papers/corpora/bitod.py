@@ -42,10 +42,6 @@ class Bitod(ArchiveCorpus):
         present = sources.by_name()
         return [name for name in FILES.values() if name not in present]
 
-    def name(self, record: Any) -> str:
-        """Return the id of a record."""
-        return f"{record[0]}/{record[1]}"
-
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a dialogue."""
         split, upstream, content = record

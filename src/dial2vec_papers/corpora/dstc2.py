@@ -52,10 +52,6 @@ class Dstc2(FileCorpus):
         for call in sorted(logs.keys() - listed.keys()):
             quarantine.append(Quarantined(Origin(logs[call].address, 0), call, "it is in no dstc2_<split>.flist"))
 
-    def name(self, record: Any) -> str:
-        """Return the id of a call."""
-        return f"{record[0]}/{record[1]}"
-
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a call: the turns of both files must have the same numbers."""
         split, call, log_file, label_file = record

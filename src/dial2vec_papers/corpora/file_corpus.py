@@ -127,8 +127,8 @@ class FileCorpus:
         raise NotImplementedError
 
     def name(self, record: Any) -> str:
-        """Return the id of a record that is no dialogue, or ""."""
-        return ""
+        """Return the id of a record that is no dialogue, or ""; here of one that begins with its split and name."""
+        return f"{record[0]}/{record[1]}"
 
     def absent(self, sources: CorpusFiles) -> list[str]:
         """Return the names of files that the corpus must have and lacks."""

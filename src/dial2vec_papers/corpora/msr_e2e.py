@@ -42,10 +42,6 @@ class MsrE2e(FileCorpus):
                 rows = list(group)
                 yield Origin(file.address, rows[0][0]), (domain, session, rows)
 
-    def name(self, record: Any) -> str:
-        """Return the id of a session."""
-        return f"{record[0]}/{record[1]}"
-
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a session: its messages must be numbered from 1."""
         domain, session, rows = record

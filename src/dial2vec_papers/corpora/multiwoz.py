@@ -75,10 +75,6 @@ class Multiwoz(ArchiveCorpus):
         lists = [names[0] for names in LISTS.values() if not any(name in present for name in names)]
         return ([] if DATA in present else [DATA]) + lists
 
-    def name(self, record: Any) -> str:
-        """Return the id of a record."""
-        return f"{record[0]}/{record[1]}"
-
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a dialogue: users speak first."""
         split, upstream, content = record

@@ -39,10 +39,6 @@ class UbuntuV2(CandidateCorpus):
         for split in FILES:
             yield from self._rows(sources, split)
 
-    def name(self, record: Any) -> str:
-        """Return the id of a row."""
-        return f"{record[0]}/{record[1]}"
-
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a row to the context, with its response if that is known."""
         split, number, row = record
