@@ -67,8 +67,8 @@ def contributions(scores: TaskScores, labels: Sequence[str | int]) -> Contributi
     )
 
 
-def intervals(of: Contributions, *, draws: int = DRAWS, seed: int, coverage: float = 0.95) -> dict[str, Interval]:
-    """Return the percentile interval of purity, spearman and map, in points, rounded to 4 decimals.
+def intervals(of: Contributions, *, draws: int = DRAWS, seed: int) -> dict[str, Interval]:
+    """Return the 95 % percentile interval of purity, spearman and map, in points, rounded to 4 decimals.
 
     n dialogues are drawn with replacement, `draws` times. Clusters, their commonest labels and the rankings stay those
     of all dialogues, so each figure is a mean over dialogues. The interval covers the choice of dialogues, not seeds of
@@ -76,9 +76,8 @@ def intervals(of: Contributions, *, draws: int = DRAWS, seed: int, coverage: flo
     dialogue is left out. Source: Efron 1979.
 
     :param draws: number of draws, at least 1.
-    :param coverage: share of the draws between the two ends, in (0, 1).
     """
-    return _percentiles(of.rows(), draws=draws, seed=seed, coverage=coverage)
+    return _percentiles(of.rows(), draws=draws, seed=seed)
 
 
 def gains(
@@ -100,17 +99,17 @@ def gains(
     return {name: Gain(round(100 * float(np.nanmean(rows[name])), 4), *ends) for name, ends in both_ends.items()}
 
 
-def mean_gain(differences: NDArray[np.float64], *, draws: int = DRAWS, seed: int, coverage: float = 0.95) -> Gain:
+def mean_gain(differences: NDArray[np.float64], *, seed: int) -> Gain:
     """Return 100 times the mean of paired differences, with its bootstrap interval, as `gains` does for figures.
 
     :param differences: difference of the two encoders for each dialogue, float64 [n], n at least 1.
     """
-    ends = _percentiles({"mean": differences}, draws=draws, seed=seed, coverage=coverage)["mean"]
+    ends = _percentiles({"mean": differences}, draws=DRAWS, seed=seed)["mean"]
     return Gain(round(100 * float(differences.mean()), 4), *ends)
 
 
 def _percentiles(
-    rows: Mapping[str, NDArray[np.float64]], *, draws: int, seed: int, coverage: float
+    rows: Mapping[str, NDArray[np.float64]], *, draws: int, seed: int, coverage: float = 0.95
 ) -> dict[str, Interval]:
     ends = [50 * (1 - coverage), 50 * (1 + coverage)]
     return {

@@ -37,6 +37,11 @@ class Rankings:
     closeness: Floats
 
 
+def stepped(cosines: Floats) -> Floats:
+    """Return cosines in whole steps of `COSINE_STEP`: equal vectors tie exactly on every machine."""
+    return np.rint(cosines / COSINE_STEP) * COSINE_STEP
+
+
 def rank_others(vectors: np.ndarray, labels: Sequence[str | int], *, block: int | None = None) -> Rankings:
     """Rank all other dialogues by cosine for every dialogue; those of its label are its hits.
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.evaluation.ranking import COSINE_STEP, rank_others
+from dial2vec.evaluation.ranking import COSINE_STEP, rank_others, stepped
 
 
 def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int | None = None) -> float:
@@ -71,4 +71,4 @@ def cosine_blocks(vectors: np.ndarray, *, block: int) -> Iterator[tuple[np.ndarr
     units = normalised(vectors)
     for start in range(0, len(units), block):
         queries = np.arange(start, min(start + block, len(units)))
-        yield queries, np.rint(units[queries] @ units.T / COSINE_STEP) * COSINE_STEP
+        yield queries, stepped(units[queries] @ units.T)

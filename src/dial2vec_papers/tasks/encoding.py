@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.errors import Dial2vecError
-from dial2vec.evaluation.ranking import COSINE_STEP
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -203,8 +202,3 @@ def _remembered(encode: Callable[[Sequence[T]], NDArray[np.float32]]) -> Callabl
         return np.stack([known[text] for text in texts])
 
     return encoded
-
-
-def stepped(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round cosines to whole steps, so that equal vectors tie exactly whatever order the machine adds products in."""
-    return np.rint(cosines / COSINE_STEP) * COSINE_STEP

@@ -12,7 +12,8 @@ import numpy as np
 from conversations.files import reading_errors
 from dial2vec.errors import CorpusError, described
 from dial2vec.evaluation.distribution import normalised
-from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
+from dial2vec.evaluation.ranking import stepped
+from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.records import TaskResult, points, timed
 from dial2vec_papers.tasks.tab_rows import tab_rows
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.evaluation.distribution import normalised
-from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
+from dial2vec.evaluation.ranking import stepped
+from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.intents import OUT_OF_SCOPE, IntentSet, Sentences
 from dial2vec_papers.tasks.prototypes import (
     DRAWS,

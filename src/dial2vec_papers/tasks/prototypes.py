@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dial2vec.draws import rng_for
 from dial2vec.errors import CorpusError
 from dial2vec.evaluation.distribution import normalised
-from dial2vec_papers.tasks.encoding import Reader, encode_distinct, stepped
+from dial2vec.evaluation.ranking import stepped
+from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.intents import IntentSet, Sentences
 from dial2vec_papers.tasks.records import Figures, TaskResult, summary, timed
 

@@ -12,6 +12,7 @@ from conversations.dialogue import Dialogue
 from dial2vec.draws import rng_for, stable_hash
 from dial2vec.errors import CorpusError
 from dial2vec.evaluation.distribution import normalised
+from dial2vec.evaluation.ranking import stepped
 from dial2vec_papers.tasks.encoding import (
     Context,
     Encoded,
@@ -20,7 +21,6 @@ from dial2vec_papers.tasks.encoding import (
     Spoken,
     encode_distinct,
     spoken_turns,
-    stepped,
 )
 from dial2vec_papers.tasks.records import Setting, TaskResult, points, timed
 

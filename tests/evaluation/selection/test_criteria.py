@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.selection.criteria import (
     CHOOSING,
     Views,
@@ -12,7 +11,7 @@ from dial2vec.evaluation.selection.criteria import (
     n_clusters,
     n_neighbours,
 )
-from tests.evaluation.references import BAD, SIDES, cloud, islands, slow_area, slow_near, views
+from tests.evaluation.references import BAD, SIDES, islands, slow_area, slow_near, views
 
 
 @given(SIDES, st.integers(1, 2))
@@ -70,8 +69,3 @@ def test_taking_rows_takes_them_from_all_views():
     assert len(taken) == 2
     for name in ("whole", "first", "second"):
         assert (getattr(taken, name) == getattr(one, name)[rows]).all()
-
-
-def test_views_of_different_dialogues_are_refused_with_their_shapes():
-    with pytest.raises(Dial2vecError, match=r"first sides \(59, 8\).*expected one shape"):
-        views(first=cloud(n=59))

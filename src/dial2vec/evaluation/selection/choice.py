@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from dial2vec.errors import Dial2vecError
+from conversations.words import listed
 from dial2vec.evaluation import MIN_DIALOGUES
 from dial2vec.evaluation.selection import TITLES
 from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure_criteria
@@ -109,15 +109,8 @@ def choose_label_free(
     :param allowance: loss on all dialogues, per criterion, that does not count.
     :param agreements: mean cosine of each candidate with its teacher's vectors, None for one of another length. It
         tells the epochs of a student apart, and the score does not (docs/student.md). None where nothing taught.
-    :raises Dial2vecError: if the candidates hold different numbers of dialogues.
     """
     n = len(candidates[0].views)
-    for candidate in candidates:
-        if len(candidate.views) != n:
-            raise Dial2vecError(
-                f"found {len(candidate.views)} dialogues encoded by the candidate '{candidate.name}' and {n} by "
-                f"'{candidates[0].name}'; expected the same dialogues: encode one list with all candidates."
-            )
     names, steps = [candidate.name for candidate in candidates], [candidate.step for candidate in candidates]
     if n < MIN_DIALOGUES:
         needed = f"choosing without labels needs at least {MIN_DIALOGUES} dev dialogues with two speakers"
@@ -245,7 +238,7 @@ def _objection(ahead: Matrix, harmless: Collection[str]) -> str | None:
     shares = _by_criterion(ahead)
     below = [TITLES[name] for name, share in shares.items() if share <= CLEARLY_BELOW and name not in harmless]
     if below:
-        return f"clearly below the base encoder on {_listed(below)}"
+        return f"clearly below the base encoder on {listed(below)}"
     if (ahead >= CLEARLY_AHEAD).sum() < AHEAD_ON:
         return "not clearly ahead of the base encoder on two criteria"
     return None
@@ -267,11 +260,11 @@ def _chosen_sentence(
     # Only the first share names the resamplings.
     shares[0] = f"in {shares[0]} of {bootstraps} resamplings"
     ahead = [f"{TITLES[criterion]} ({share})" for criterion, share in zip(clear, shares, strict=True)]
-    sentence = f"The {result.name} was chosen: it is clearly ahead of the base encoder on {_listed(ahead)}"
+    sentence = f"The {result.name} was chosen: it is clearly ahead of the base encoder on {listed(ahead)}"
     if unclear:
-        sentence += f", and not clearly below it on {_listed(unclear)}"
+        sentence += f", and not clearly below it on {listed(unclear)}"
     if below:
-        sentence += f", and at most {allowance:g} below it on {_listed(below)}"
+        sentence += f", and at most {allowance:g} below it on {listed(below)}"
     admissible = sum(other.verdict in ("chosen", "admissible") for other in everyone)
     shrunk = any(other.verdict == MOSTLY_LOST for other in everyone)
     if admissible > 1 or shrunk:
@@ -296,8 +289,3 @@ def _kept_sentence(others: Sequence[CandidateResult]) -> str:
 
 def _by_criterion(figures: Matrix) -> dict[str, float]:
     return {criterion: float(figure) for criterion, figure in zip(CHOOSING, figures, strict=True)}
-
-
-def _listed(parts: Sequence[str]) -> str:
-    """Return "a", "a and b" or "a, b and c"."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

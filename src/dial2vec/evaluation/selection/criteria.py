@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.evaluation.ranking import COSINE_STEP
+from dial2vec.evaluation.ranking import stepped
 
 # The three criteria fail on different candidates: a collapse onto few points raises the first two and not the third; a
 # space without clusters may raise only the third.
@@ -40,21 +39,11 @@ class Views:
     :param whole: [n, d] float32, whole dialogues.
     :param first: [n, d] float32, only the first speaker's turns.
     :param second: [n, d] float32, only the turns of all other speakers.
-    :raises Dial2vecError: if the three shapes differ.
     """
 
     whole: Vectors
     first: Vectors
     second: Vectors
-
-    def __post_init__(self) -> None:
-        """Check the shapes."""
-        if not (self.whole.ndim == 2 and self.whole.shape == self.first.shape == self.second.shape):
-            raise Dial2vecError(
-                f"found whole dialogues {self.whole.shape}, first sides {self.first.shape} and second sides "
-                f"{self.second.shape} among the views of a candidate; expected one shape [n, d]: encode the same "
-                "dialogues three times, in the same order."
-            )
 
     def __len__(self) -> int:
         """Return the number of dialogues."""
@@ -112,14 +101,9 @@ def finite_units(vectors: NDArray[np.floating]) -> Matrix:
     return normalised(np.where(finite, vectors, 0))
 
 
-def rounded(cosines: Matrix) -> Matrix:
-    """Return cosines in whole steps of `COSINE_STEP`: equal vectors tie exactly on every machine."""
-    return np.rint(cosines / COSINE_STEP) * COSINE_STEP
-
-
 def cosines_of(units: Matrix) -> Matrix:
     """Return [n, n] cosines with -2 on the diagonal, below all others, so no dialogue is near itself."""
-    cosines = rounded(units @ units.T)
+    cosines = stepped(units @ units.T)
     np.fill_diagonal(cosines, -2)
     return cosines
 
