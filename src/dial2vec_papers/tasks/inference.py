@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from conversations.files import reading_errors
-from dial2vec.errors import CorpusError, described
+from dial2vec.errors import CorpusError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import stepped
+from dial2vec.training.methods.dse import labelled_pairs
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.records import TaskResult, points, timed
 from dial2vec_papers.tasks.tab_rows import tab_rows
@@ -63,47 +62,19 @@ def _of_lines(path: Path) -> list[tuple[str, str, str]]:
 
 def _of_pairs(path: Path) -> list[tuple[str, str, str]]:
     pairs_of_sentence: dict[str, dict[bool, list[str]]] = defaultdict(lambda: {True: [], False: []})
-    for where, pair in _records(path):
-        if not isinstance(pair, dict):
-            raise CorpusError(f"{where}: found {described(pair)}, expected an object. Mend or remove it.")
-        first, second, label = (
-            pair.get(key) for key in ("sentence1", "sentence2", "label" if "label" in pair else "gold_label")
-        )
-        if not (isinstance(first, str) and isinstance(second, str) and first.strip() and second.strip()):
+    for number, first, second, label in labelled_pairs(path):
+        if label not in LABELS:
             raise CorpusError(
-                f"{where}: found {described(pair)}, expected the texts sentence1 and sentence2. Mend or remove it."
-            )
-        if not isinstance(label, str) or label not in LABELS:
-            raise CorpusError(
-                f"{where}: found the label {label!r}, expected one of {', '.join(LABELS)}. Mend or remove it."
+                f"{path}: pair {number} has the label {label!r}; expected one of {', '.join(LABELS)}. Mend it."
             )
         follows = LABELS[label]
         if follows is not None:
-            pairs_of_sentence[first.strip()][follows].append(second.strip())
+            pairs_of_sentence[first][follows].append(second)
     return [
         (sentence, *both)
         for sentence, pairs in pairs_of_sentence.items()
         for both in zip(pairs[True], pairs[False], strict=False)
     ]
-
-
-def _records(path: Path) -> list[tuple[str, object]]:
-    """Return each record with its place for errors: the line, or the number in the list."""
-    with reading_errors(path, "labelled pairs"):
-        text = path.read_text(encoding="utf-8-sig")
-    if text.lstrip().startswith("["):
-        return [(f"{path}, pair {number}", pair) for number, pair in enumerate(_decoded(text, str(path)), start=1)]
-    lines = enumerate(text.split("\n"), start=1)
-    return [(f"{path}:{number}", _decoded(line, f"{path}:{number}")) for number, line in lines if line.strip()]
-
-
-def _decoded(text: str, where: str) -> list[object]:
-    try:
-        decoded: list[object] = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", type(error).__name__)
-        raise CorpusError(f"{where}: not valid JSON ({reason}); expected labelled pairs. Mend it.") from error
-    return decoded
 
 
 @timed("numpy")

@@ -61,12 +61,12 @@ def test_lines_and_labelled_pairs_of_three_corpora(tmp_path):
     [
         ("a.txt", "a\tb\n", r"a\.txt:1: found 2 cells parted by tabs, expected 3"),
         ("a.txt", "a\t\tb\n", r"a\.txt:1: found a blank sentence, expected three"),
-        ("a.jsonl", "{}\n", r"a\.jsonl:1: found an object with no keys, expected the texts sentence1 and sentence2"),
-        ("a.jsonl", "\n[", r"a\.jsonl: not valid JSON"),
-        ("a.jsonl", "3\n", r"a\.jsonl:1: found a number \(3\), expected an object"),
-        ("a.json", '[{"sentence1": "a", "sentence2": "b", "label": "maybe"}]', r"pair 1: found the label 'maybe'"),
+        ("a.jsonl", "{}\n", r"a\.jsonl: pair 1 is an object with no keys; expected sentence1, sentence2"),
+        ("a.jsonl", "\n[", r"a\.jsonl is not JSON"),
+        ("a.jsonl", "3\n", r"a\.jsonl: pair 1 is a number \(3\); expected"),
+        ("a.json", '[{"sentence1": "a", "sentence2": "b", "label": "maybe"}]', r"pair 1 has the label 'maybe'"),
         ("a.json", "[]", "has no sentence with both a pair that follows and one that contradicts"),
-        ("a.jsonl", '{"sentence1"\n', r"a\.jsonl:1: not valid JSON"),
+        ("a.jsonl", '{"sentence1"\n', r"a\.jsonl is not JSON"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, name, content, message):

@@ -207,9 +207,9 @@ def test_entailed_pairs_of_a_file_train_instead_of_the_dialogues(tiny_folder, tm
     ("content", "message"),
     [
         (None, r"pairs\.jsonl, which is not a file, but dse\.pairs is dianli; expected the training file"),
-        ('{"sentence1": "a"}', r"record 1 of .+ is no pair; expected sentence1, sentence2 and label"),
-        ("[1]", r"record 1 of .+ is no pair"),
-        ("not json", r"is not JSON .+; expected Dialogue-NLI's file"),
+        ('{"sentence1": "a"}', r"pair 1 is an object with 'sentence1'; expected sentence1, sentence2 and label"),
+        ("[1]", r"pair 1 is a number"),
+        ("not json", r"is not JSON .+; expected labelled pairs"),
         (
             '{"sentence1": "a", "sentence2": "b", "label": "neutral"}',
             r"no record whose label is positive or entailment",

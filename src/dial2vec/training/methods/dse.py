@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -16,13 +16,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from conversations.dialogue import Dialogue, Turn
+from conversations.files import reading_errors
 from conversations.words import words
 from dial2vec.config import Dse, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.reading import sentences_apart
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
-from dial2vec.errors import ArtifactError, CorpusError, MissingDataError
+from dial2vec.errors import ArtifactError, CorpusError, MissingDataError, described
 from dial2vec.training.auxiliary import TwoLayers, seeded
 from dial2vec.training.data import first_turns, whole_batches, word_counts_of_turns
 from dial2vec.training.loop import Names
@@ -215,7 +216,7 @@ def entailed_pairs(path: str | None) -> list[Dialogue]:
             "to it, or choose other pairs."
         )
     pairs = dict.fromkeys(
-        (record["sentence1"], record["sentence2"]) for record in _records(Path(path)) if record["label"] in ENTAILED
+        (first, second) for _, first, second, label in labelled_pairs(Path(path)) if label in ENTAILED
     )
     if not pairs:
         raise CorpusError(f"{path} has no record whose label is {' or '.join(ENTAILED)}; expected pairs of these.")
@@ -225,17 +226,29 @@ def entailed_pairs(path: str | None) -> list[Dialogue]:
     ]
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    text = path.read_text(encoding="utf-8")
+def labelled_pairs(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Yield number or line, both sentences and label of the pairs of Dialogue-NLI, SNLI or MultiNLI.
+
+    :param path: File of records with `sentence1`, `sentence2`, and `label` or `gold_label`: a JSON list, or JSON Lines.
+    :raises CorpusError: if the file has another form.
+    """
+    with reading_errors(path, "labelled pairs"):
+        text = path.read_text(encoding="utf-8-sig")
+    lines = ((number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
     try:
-        records = json.loads(text) if text.lstrip().startswith("[") else map(json.loads, text.splitlines())
-        for number, record in enumerate(records, start=1):
-            if not isinstance(record, dict) or not all(
-                isinstance(record.get(key), str) for key in ("sentence1", "sentence2", "label")
-            ):
+        is_list = text.lstrip().startswith("[")
+        records = enumerate(json.loads(text), 1) if is_list else ((number, json.loads(line)) for number, line in lines)
+        for number, pair in records:
+            label = "label" if isinstance(pair, dict) and "label" in pair else "gold_label"
+            values = [pair.get(key) for key in ("sentence1", "sentence2", label)] if isinstance(pair, dict) else [None]
+            if not all(isinstance(value, str) and value.strip() for value in values):
                 raise CorpusError(
-                    f"record {number} of {path} is no pair; expected sentence1, sentence2 and label, all texts."
+                    f"{path}: pair {number} is {described(pair)}; expected sentence1, sentence2 and label, all texts. "
+                    "Mend or remove it."
                 )
-            yield record
-    except json.JSONDecodeError as error:
-        raise CorpusError(f"{path} is not JSON ({error}); expected Dialogue-NLI's file or JSON Lines.") from error
+            first, second, named = (str(value).strip() for value in values)
+            yield number, first, second, named
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(
+            f"{path} is not JSON ({error}); expected labelled pairs, as a list or one per line. Mend it."
+        ) from error
