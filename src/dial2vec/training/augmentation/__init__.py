@@ -2,22 +2,20 @@
 
 >>> from dial2vec.training.augmentation import WAYS, Tools, augment
 >>> tools = Tools().learned(train, encoder=encoder, seed=42)  # doctest: +SKIP
->>> augment(dialogue, ["shuffling", "shortening"], tools=tools, seed=42)  # doctest: +SKIP
+>>> augment(dialogues, ["shuffling", "shortening"], tools=tools, seed=42)  # doctest: +SKIP
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import overload
 
 from conversations.dialogue import Dialogue
 from dial2vec.encoder.tokens import Batch
-from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.training.augmentation import perturbations, token_ways, variants
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.stages import turn_vectors
-from dial2vec.training.augmentation.tools import NAMES, Tools, Way, Work
+from dial2vec.training.augmentation.tools import Tools, Way, Work
 from dial2vec.training.augmentation.variants import Variant
 
 __all__ = ["PERTURBATIONS", "TOKEN_WAYS", "WAYS", "Tools", "Variant", "augment"]
@@ -49,52 +47,23 @@ WAYS: dict[str, Way] = {
 }
 
 
-@overload
-def augment(dialogues: Dialogue, ways: Sequence[str], *, tools: Tools, seed: int) -> list[Variant]: ...
-
-
-@overload
-def augment(dialogues: Sequence[Dialogue], ways: Sequence[str], *, tools: Tools, seed: int) -> list[list[Variant]]: ...
-
-
-def augment(
-    dialogues: Dialogue | Sequence[Dialogue], ways: Sequence[str], *, tools: Tools, seed: int
-) -> list[Variant] | list[list[Variant]]:
+def augment(dialogues: Sequence[Dialogue], ways: Sequence[str], *, tools: Tools, seed: int) -> list[list[Variant]]:
     """Make one variant of each dialogue by each way.
 
     A variant depends only on the seed, the tools, and the dialogue's id and turns. Other dialogues and batches change
     nothing except a model's rounding.
 
-    :param dialogues: One dialogue, or a sequence of dialogues with different ids.
+    :param dialogues: Dialogues with different ids.
     :param ways: Names from `WAYS`.
     :param tools: Tools that these ways need.
     :param seed: Random seed, at least 0.
-    :return: Variants in the order of the ways; one such list per dialogue if there are several dialogues.
-    :raises Dial2vecError: if a way is unknown, a tool is missing, or the seed is negative.
-    :raises CorpusError: if a dialogue has no turns.
+    :return: Variants of each dialogue, in the order of the ways.
     """
-    if isinstance(dialogues, Dialogue):
-        return augment([dialogues], ways, tools=tools, seed=seed)[0]
-    _check(dialogues, ways, tools)
     needed = tools.encoder is not None and any("encoder" in WAYS[way].needs for way in ways)
     vectors = turn_vectors(tools.encoder, dialogues) if tools.encoder is not None and needed else []
     work = Work(dialogues, vectors, tools, seed)
     made = {way: WAYS[way].make(work) for way in ways}
     return [[_variant(way, dialogue, made[way][place]) for way in ways] for place, dialogue in enumerate(dialogues)]
-
-
-def _check(dialogues: Sequence[Dialogue], ways: Sequence[str], tools: Tools) -> None:
-    for way in ways:
-        if way not in WAYS:
-            raise Dial2vecError(f"unknown way {way!r}.{did_you_mean(way, WAYS)} Valid: {', '.join(WAYS)}.")
-        missing = next((need for need in WAYS[way].needs if getattr(tools, need) is None), None)
-        if missing is not None:
-            raise Dial2vecError(
-                f"way {way!r} needs {NAMES[missing]}, and tools.{missing} is None. Give it, or leave the way out."
-            )
-    empty = next((dialogue for dialogue in dialogues if not dialogue.turns), None)
-    if empty is not None:
-        raise CorpusError(f"dialogue {empty.dialogue_id!r} has no turns; expected at least one. Leave it out.")
 
 
 def _variant(way: str, original: Dialogue, made: Made) -> Variant:

@@ -17,15 +17,6 @@ from dial2vec.training.augmentation.ordering import Ordering, fit_ordering
 from dial2vec.training.augmentation.stages import ForeignTurns, Stages, turn_vectors
 from dial2vec.training.augmentation.translation import BackTranslation
 
-# Description and source of each tool, for errors.
-NAMES = {
-    "encoder": "an encoder (DialogueEncoder.from_pretrained)",
-    "ordering": "an ordering model (tools.learned(training dialogues))",
-    "foreign": "foreign turns (tools.learned(training dialogues))",
-    "masked": "a masked language model (load_masked)",
-    "translation": "two translation models (load_translator)",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Tools:
