@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from conversations.errors import CorpusError, described, described_keys
-from conversations.files import atomic_path, numbered_lines
+from conversations.files import atomic_path, numbered_lines, write_json_lines
 
 # Limits of metadata: keys per dialogue, characters of a key and of a text; longer texts are cut.
 MAX_KEYS, MAX_KEY, MAX_VALUE = 100, 100, 2000
@@ -385,11 +385,7 @@ def line_of(dialogue: Dialogue) -> bytes:
 
 def write_quarantine(path: Path, records: Iterable[Quarantined]) -> int:
     """Write records as JSON Lines `{"source", "line", "dialogue_id", "reason"}`, atomically; return their number."""
-    count = 0
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
-        for record in records:
-            line = {"source": record.origin.source, "line": record.origin.line}
-            line |= {"dialogue_id": record.dialogue_id, "reason": record.reason}
-            handle.write(json.dumps(line, ensure_ascii=False) + "\n")
-            count += 1
-    return count
+    return write_json_lines(
+        path,
+        (record.origin._asdict() | {"dialogue_id": record.dialogue_id, "reason": record.reason} for record in records),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -12,7 +13,7 @@ import re
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,19 @@ def read_json(path: Path) -> Any:
         raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `dial2vec run`.") from error
     except ValueError as error:
         raise ArtifactError(f"{path} is not complete JSON ({error}). Delete it and run `dial2vec run`.") from error
+
+
+def write_json_lines(path: Path, records: Iterable[object]) -> int:
+    """Write records as JSON Lines, atomically, and return their number."""
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
+        lines = (handle.write(json.dumps(record, ensure_ascii=False) + "\n") for record in records)
+        return sum(1 for _ in lines)
+
+
+def sha256_of(path: Path) -> bytes:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").digest()
 
 
 def transcript_files(folder: Path) -> list[Path]:

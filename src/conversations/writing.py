@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues, write_dialogues, write_quarantine
 from conversations.errors import CorpusError
-from conversations.files import atomic_path, read_json, transcript_files, write_errors, write_json
+from conversations.files import atomic_path, read_json, sha256_of, transcript_files, write_errors, write_json
 from conversations.formats.addresses import as_address, without_secrets
 from conversations.formats.formats import stem
 from conversations.progress import counted
@@ -87,7 +86,7 @@ def foreign(places: Places) -> str:
     if not places.record.is_file():
         return "was not written by an import"
     record = read_json(places.record)
-    if not isinstance(record, dict) or _digest(places.output) not in record.get("sha256", ()):
+    if not isinstance(record, dict) or sha256_of(places.output).hex() not in record.get("sha256", ()):
         return "was changed after it was imported"
     if record.get("source") != places.origin:
         return f"was imported from {record.get('source')}"
@@ -162,7 +161,7 @@ def write_import(result: ImportResult, places: Places) -> Path | None:
     if not result.dialogues:
         raise nothing_usable(places.source, result.quarantine)
     kept = places.replaced() if foreign(places) else None
-    own = [_digest(places.output)] if places.output.exists() and not kept else []
+    own = [sha256_of(places.output).hex()] if places.output.exists() and not kept else []
     with atomic_path(places.output) as temporary:
         write_dialogues(temporary, counted(result.dialogues, "dialogues written"))
         if kept:
@@ -174,14 +173,9 @@ def write_import(result: ImportResult, places: Places) -> Path | None:
         record = {
             "source": places.origin,
             "redacted": places.redacted,
-            "sha256": [_digest(temporary), *own],
+            "sha256": [sha256_of(temporary).hex(), *own],
         }
         write_json(places.record, record)
         relative = [replace(record, origin=record.origin.below(places.root)) for record in result.quarantine]
         write_quarantine(places.quarantine, relative)
     return kept
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conversations.files import sha256_of
 from dial2vec.data.corpora import fetch_corpus as fetch
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora import CORPORA
@@ -59,7 +60,7 @@ def test_whoever_trusts_another_archive_says_so_by_its_digest(pinned, tmp_path):
     archive = packed(tmp_path / "mirror" / "sgd" / "x.zip", FILES | {"train/dialogues_001.json": "[{}]"})
     (tmp_path / "data" / "sgd").mkdir(parents=True)
     record = tmp_path / "data" / "sgd" / "sgd.zip.sha256"
-    record.write_text(f"{fetching._sha256(archive)}  x.zip\n")
+    record.write_text(f"{sha256_of(archive).hex()}  x.zip\n")
     assert fetch("sgd", data=tmp_path / "data", mirror=tmp_path / "mirror").path.is_file()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from conversations.files import atomic_path
+from conversations.files import atomic_path, sha256_of
 from dial2vec.errors import ModelError
 
 SETTINGS_FILE = "dialogue_encoder.json"
@@ -44,8 +44,7 @@ def folder_hash(folder: Path) -> str:
         retold = path.relative_to(folder).parts[0] in RETOLD
         if not retold and path.name not in ("config.json", "tokenizer_config.json"):
             digest.update(f"{path.relative_to(folder).as_posix()}\0".encode())
-            with path.open("rb") as handle:
-                digest.update(hashlib.file_digest(handle, "sha256").digest())
+            digest.update(sha256_of(path))
     return digest.hexdigest()
 
 

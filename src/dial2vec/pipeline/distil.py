@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from conversations.dialogue import Dialogue, read_dialogues
-from conversations.files import write_json
+from conversations.files import sha256_of, write_json
 from dial2vec.config import Settings
 from dial2vec.data.dialogue_file import DialogueFile
 from dial2vec.draws import drawn
@@ -162,8 +162,7 @@ def _fingerprint(artifacts: Artifacts, settings: Settings, teacher: Teacher, own
     code = code_hash("encoder", "training")
     made_by = (asdict(settings.distil), settings.seed, teacher.fingerprint, own.fingerprint(), code)
     digest = hashlib.sha256(json.dumps(made_by).encode())
-    with artifacts.split("train").open("rb") as handle:
-        digest.update(hashlib.file_digest(handle, "sha256").digest())
+    digest.update(sha256_of(artifacts.split("train")))
     return digest.hexdigest()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.dialogue import read_dialogues
-from conversations.files import read_json, write_json
+from conversations.files import read_json, sha256_of, write_json
 from dial2vec.config import Settings, flat
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.student import StudentEncoder
@@ -119,8 +119,7 @@ def _fingerprint(model: Path, settings: Settings, dev_hash: str, *, without: Seq
     digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode())
     digest.update(dev_hash.encode())
     for path in sorted(model.glob("*.safetensors")):
-        with path.open("rb") as handle:
-            digest.update(hashlib.file_digest(handle, "sha256").digest())
+        digest.update(sha256_of(path))
     return digest.hexdigest()[:16]
 
 

@@ -9,7 +9,7 @@ import shutil
 from dataclasses import asdict
 from pathlib import Path
 
-from conversations.files import atomic_path, write_json
+from conversations.files import atomic_path, sha256_of, write_json
 from dial2vec.config import Settings
 from dial2vec.data.dialogue_file import DialogueFile
 from dial2vec.encoder import DialogueEncoder
@@ -87,8 +87,7 @@ def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEnco
     digest.update(code_hash("encoder", "training").encode() + version.encode())
     pairs = Path(settings.dse.pairs_file or "")
     for path in (artifacts.split("train"), artifacts.samples, *([pairs] if pairs.is_file() else [])):
-        with path.open("rb") as handle:
-            digest.update(hashlib.file_digest(handle, "sha256").digest())
+        digest.update(sha256_of(path))
     return digest.hexdigest()
 
 

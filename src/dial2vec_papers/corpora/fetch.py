@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 from tqdm import tqdm
 
-from conversations.files import atomic_path, write_errors
+from conversations.files import atomic_path, sha256_of, write_errors
 from dial2vec.data.corpora.corpus import MIRROR
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora.archive import below_top, damage, find_archive
@@ -194,7 +194,7 @@ def require_recorded(archive: Path, *, folder: Path, source: str, otherwise: str
                 f"{folder / (folder.name + '.zip' + DIGEST)}."
             )
     for record in records:
-        recorded, digest = _read(record), _sha256(archive)
+        recorded, digest = _read(record), sha256_of(archive).hex()
         if digest != recorded:
             raise CorpusError(
                 f"{source} has the SHA-256 {digest}, but {record} expects {recorded}, that of the first archive. "
@@ -219,7 +219,7 @@ def content_digest(path: Path, pattern: str) -> str:
 def record_digest(archive: Path) -> None:
     """Write `<archive>.sha256` in the format of `sha256sum`, and remove other records in its folder."""
     path = archive.with_name(archive.name + DIGEST)
-    line = f"{_sha256(archive)}  {archive.name}\n"
+    line = f"{sha256_of(archive).hex()}  {archive.name}\n"
     if not path.is_file() or path.read_text(encoding="utf-8") != line:
         with atomic_path(path) as temporary:
             temporary.write_text(line, encoding="utf-8")
@@ -240,8 +240,3 @@ def _read(record: Path) -> str:
             "`dvc checkout`, or remove it to record the archive again."
         )
     return match[1]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.dialogue import RecordError, Turn, dialogue_from_record
-from conversations.files import atomic_path, numbered_lines
+from conversations.files import numbered_lines, write_json_lines
 from dial2vec.errors import CorpusError, described
 
 
@@ -99,9 +99,4 @@ def read_queries(path: Path) -> Iterator[ResponseQuery]:
 
 def write_queries(path: Path, queries: Iterable[ResponseQuery]) -> int:
     """Write queries as JSON Lines, atomically, and return their number."""
-    count = 0
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
-        for query in queries:
-            handle.write(json.dumps(query.to_record(), ensure_ascii=False) + "\n")
-            count += 1
-    return count
+    return write_json_lines(path, (query.to_record() for query in queries))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from conversations.files import atomic_path, write_json
+from conversations.files import write_json, write_json_lines
 from dial2vec.config import Settings
 from dial2vec.errors import ArtifactError
 from dial2vec.pipeline.artifacts import Artifacts
@@ -46,9 +46,7 @@ def keep_cells(path: Path, cells: Iterable[Cell]) -> None:
     :raises ArtifactError: if an existing line is no cell.
     """
     kept = read_cells(path) | {cell.place: cell for cell in cells if not cell.left_out}
-    with atomic_path(path) as temporary:
-        lines = (json.dumps(asdict(kept[place])) for place in sorted(kept))
-        temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_json_lines(path, (asdict(kept[place]) for place in sorted(kept)))
 
 
 def read_cells(path: Path) -> dict[Place, Cell]:

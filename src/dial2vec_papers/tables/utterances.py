@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conversations.files import sha256_of
 from dial2vec.errors import CorpusError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec_papers.tasks.encoding import Reader
@@ -48,8 +49,7 @@ class TaskData:
         digest = hashlib.sha256(json.dumps([UTTERANCE_TASKS, self.limit]).encode())
         for path in self._files():
             digest.update(f"{path.name} ".encode())
-            with path.open("rb") as handle:
-                digest.update(hashlib.file_digest(handle, "sha256").digest())
+            digest.update(sha256_of(path))
         return f"{TASKS_VERSION}-{digest.hexdigest()[:16]}"
 
     def check(self) -> None:

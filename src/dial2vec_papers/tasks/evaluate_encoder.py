@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from conversations.dialogue import read_dialogues
-from conversations.files import atomic_path, write_errors
+from conversations.files import write_errors, write_json_lines
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.pipeline.artifacts import require_split
 from dial2vec_papers.baselines import check_baseline, fit_baseline
@@ -79,8 +78,7 @@ def evaluate_system(
             results.append(result)
             # The whole file each time, so that results stay if a later task fails.
             if output is not None:
-                with atomic_path(output) as temporary:
-                    temporary.write_text("".join(json.dumps(done.to_record()) + "\n" for done in results))
+                write_json_lines(output, (done.to_record() for done in results))
         if output is not None:
             say(f"wrote {output}")
         for path in draw_maps(reader, sources, pictures, seed=seed) if pictures is not None else ():

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-from conversations.files import atomic_path, reading_errors
+from conversations.files import reading_errors, write_json_lines
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe
@@ -59,9 +59,8 @@ class KeptRuns:
     def _write(self) -> None:
         if self.path is None:
             return
-        with atomic_path(self.path) as temporary:
-            records = ({"settings": json.loads(key), "figures": figures} for key, figures in self._known.items())
-            temporary.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+        records = ({"settings": json.loads(key), "figures": figures} for key, figures in self._known.items())
+        write_json_lines(self.path, records)
 
 
 def over_shots(

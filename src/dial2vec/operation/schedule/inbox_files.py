@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import shutil
 import time
 from pathlib import Path
 from typing import Any
 
-from conversations.files import atomic_path, read_json, write_errors, write_json
+from conversations.files import atomic_path, read_json, sha256_of, write_errors, write_json
 from dial2vec.errors import ArtifactError
 
 # A file written to within this time may be incomplete.
@@ -27,8 +26,7 @@ def is_quiet(path: Path) -> bool:
 def receipt_of(path: Path) -> dict[str, Any]:
     """Return size, modification time and SHA-256 of a file."""
     before = _size_and_time(path)
-    with path.open("rb") as handle:
-        return before | {"sha256": hashlib.file_digest(handle, "sha256").hexdigest()}
+    return before | {"sha256": sha256_of(path).hex()}
 
 
 def read_receipt(path: Path) -> dict[str, Any]:

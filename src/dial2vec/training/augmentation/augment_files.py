@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from conversations.dialogue import Dialogue, Quarantined, read_dialogues
-from conversations.files import atomic_path, write_errors
+from conversations.files import atomic_path, write_errors, write_json_lines
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, did_you_mean
 from dial2vec.training.augmentation import WAYS, Tools, Variant, augment
@@ -70,7 +70,7 @@ def augment_file(
     dialogues = list(read_dialogues(transcripts, quarantine=quarantine))
     chosen = dialogues[:limit]
     variants = augment(chosen, names, tools=_tools(names, models, dialogues, seed=seed), seed=seed)
-    _write(output / "variants.jsonl", chosen, variants)
+    write_json_lines(output / "variants.jsonl", _records(chosen, variants))
     page = render_variants(list(zip(chosen[:SHOWN], variants[:SHOWN], strict=True)))
     with atomic_path(output / "variants.html") as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -117,14 +117,9 @@ def _tools(ways: Sequence[str], models: Models, dialogues: Sequence[Dialogue], *
     return replace(tools, encoder=encoder)
 
 
-def _write(path: Path, dialogues: Sequence[Dialogue], variants: Sequence[Sequence[Variant]]) -> None:
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
-        for dialogue, own in zip(dialogues, variants, strict=True):
-            for variant in own:
-                if variant.changed:
-                    record = variant.dialogue.to_record() | {
-                        "original": dialogue.dialogue_id,
-                        "way": variant.way,
-                        "preserving": variant.preserving,
-                    }
-                    handle.write(json.dumps(record, ensure_ascii=False) + "\n")
+def _records(dialogues: Sequence[Dialogue], variants: Sequence[Sequence[Variant]]) -> Iterator[dict[str, Any]]:
+    for dialogue, own in zip(dialogues, variants, strict=True):
+        for variant in own:
+            if variant.changed:
+                about = {"original": dialogue.dialogue_id, "way": variant.way, "preserving": variant.preserving}
+                yield variant.dialogue.to_record() | about
