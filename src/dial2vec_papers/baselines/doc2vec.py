@@ -16,11 +16,14 @@ from conversations.dialogue import Dialogue
 from dial2vec_papers.baselines.encode import Encode
 from dial2vec_papers.baselines.text import lower_words, vocabulary
 
+DIMENSIONS = 300
+# Passes over the train split, and over each inferred dialogue.
+PASSES = 20
 
-def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: int = 20) -> Encode:
-    """Train on the train split, and return a function that infers vectors of dialogues, float32 [n, dimensions].
 
-    :param passes: number of passes over the train split, and over each inferred dialogue.
+def fit(train: Sequence[Dialogue], *, seed: int) -> Encode:
+    """Train on the train split, and return a function that infers vectors of dialogues, float32 [n, d].
+
     :raises CorpusError: if the training dialogues share no word.
     """
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
@@ -31,8 +34,8 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: 
         [TaggedDocument(words, [place]) for place, words in enumerate(texts)],
         dm=0,
         dbow_words=1,
-        vector_size=dimensions,
-        epochs=passes,
+        vector_size=DIMENSIONS,
+        epochs=PASSES,
         min_count=1,
         seed=seed,
         # Several workers would make the vectors depend on their timing.

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
 
 log = logging.getLogger(__name__)
+# Training dialogues, a seeded draw, to which a map is fitted.
+MAX_DIALOGUES = 2000
+
 Map = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 
@@ -48,16 +51,14 @@ def fit_mean_map(
     *,
     seed: int,
     start: str,
-    max_dialogues: int,
     contexts: bool,
 ) -> Encode:
     """Fit a map to the vectors of training dialogues, and return a function that maps vectors, float32 [n, d].
 
     :param fit_to: function from vectors, float32 [n, d], to a map of vectors.
-    :param max_dialogues: number of training dialogues, a seeded draw, on which the map is fitted.
     """
     mean = fit(train, seed=seed, start=start, contexts=contexts)
-    mapped = fit_to(mean([train[place] for place in drawn(len(train), max_dialogues, seed=seed)]))
+    mapped = fit_to(mean([train[place] for place in drawn(len(train), MAX_DIALOGUES, seed=seed)]))
     return lambda dialogues: mapped(mean(dialogues))
 
 

@@ -29,23 +29,13 @@ if TYPE_CHECKING:
 BATCH, LEARNING_RATE = 64, 1e-3
 
 
-def fit(
-    train: Sequence[Dialogue],
-    *,
-    seed: int,
-    start: str = "all-MiniLM-L6-v2",
-    max_dialogues: int = 2000,
-    epochs: int = 10,
-    contexts: bool = False,
-) -> Encode:
+def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2", contexts: bool = False) -> Encode:
     """Fit the map on the train split, and return a function that maps vectors of `encoder_mean`, float32 [n, d].
 
     :param start: name or folder of the encoder, as for `DialogueEncoder.from_pretrained`.
-    :param max_dialogues: number of training dialogues, a seeded draw, on which the map is fitted.
     :raises CorpusError: if fewer than 2 training dialogues differ.
     """
-    fit_to = partial(fit_flow, seed=seed, epochs=epochs)
-    return fit_mean_map(train, fit_to, seed=seed, start=start, max_dialogues=max_dialogues, contexts=contexts)
+    return fit_mean_map(train, partial(fit_flow, seed=seed), seed=seed, start=start, contexts=contexts)
 
 
 def fit_flow(vectors: NDArray[np.float32], *, seed: int, epochs: int = 10) -> Map:

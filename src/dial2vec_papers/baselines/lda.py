@@ -15,22 +15,24 @@ from conversations.dialogue import Dialogue
 from dial2vec_papers.baselines.encode import Encode
 from dial2vec_papers.baselines.text import lower_words, vocabulary
 
+# Passes over the train split; the online variant learns far less from a few thousand dialogues.
+PASSES = 20
+# Largest share of the training dialogues in which a word may occur.
+COMMON = 0.5
 
-def fit(train: Sequence[Dialogue], *, seed: int, topics: int = 50, passes: int = 20, common: float = 0.5) -> Encode:
+
+def fit(train: Sequence[Dialogue], *, seed: int, topics: int = 50) -> Encode:
     """Fit topics, and return a function that computes their shares per dialogue, float32 [n, topics], rows sum to 1.
 
     :param topics: number of topics. The tables give the number of labels. The tasks for utterances compare vectors
         instead of forming clusters and use 50, with which the source classifies documents (section 7.2).
-    :param passes: number of passes over the train split; the online variant learns far less from a few thousand
-        dialogues.
-    :param common: largest share of the training dialogues in which a word may occur; commoner words are left out.
     :raises CorpusError: if the training dialogues share no word.
     """
     from sklearn.decomposition import LatentDirichletAllocation
     from sklearn.feature_extraction.text import CountVectorizer
 
-    counts = CountVectorizer(analyzer=lower_words, vocabulary=vocabulary(train, at_most=common))
-    model = LatentDirichletAllocation(topics, max_iter=passes, random_state=seed)
+    counts = CountVectorizer(analyzer=lower_words, vocabulary=vocabulary(train, at_most=COMMON))
+    model = LatentDirichletAllocation(topics, max_iter=PASSES, random_state=seed)
     model.fit(counts.transform(train))
 
     def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:

@@ -14,11 +14,13 @@ from conversations.dialogue import Dialogue
 from dial2vec_papers.baselines.encode import Encode
 from dial2vec_papers.baselines.text import lower_words, vocabulary
 
+# Fewer if the train split has fewer dialogues or words.
+DIMENSIONS = 256
 
-def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 256) -> Encode:
+
+def fit(train: Sequence[Dialogue], *, seed: int) -> Encode:
     """Return a function that projects unit TF-IDF vectors on the train split's right singular vectors, float32 [n, d].
 
-    :param dimensions: number of dimensions; fewer if the train split has fewer dialogues or words.
     :raises CorpusError: if the training dialogues share no word.
     """
     from sklearn.decomposition import TruncatedSVD
@@ -26,7 +28,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 256) -> Encod
 
     known = vocabulary(train)
     weights = TfidfVectorizer(analyzer=lower_words, vocabulary=known, sublinear_tf=True, norm="l2")
-    svd = TruncatedSVD(min(dimensions, len(known), len(train)), random_state=seed).fit(weights.fit_transform(train))
+    svd = TruncatedSVD(min(DIMENSIONS, len(known), len(train)), random_state=seed).fit(weights.fit_transform(train))
 
     def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         return np.asarray(svd.transform(weights.transform(dialogues)), dtype=np.float32)

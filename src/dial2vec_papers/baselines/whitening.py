@@ -8,7 +8,6 @@ on the train split. Not in the paper's table. Cost: encoding the dialogues, 180 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,34 +19,23 @@ from dial2vec_papers.baselines.encoder_mean import Map, fit_mean_map, require_di
 # Smallest variance that is scaled up, as a share of the largest. Below are rounding errors of float32, and directions
 # that the dialogues do not span.
 LEAST_VARIANCE = 1e-6
+DIMENSIONS = 256
 
 
-def fit(
-    train: Sequence[Dialogue],
-    *,
-    seed: int,
-    start: str = "all-MiniLM-L6-v2",
-    dimensions: int | None = 256,
-    max_dialogues: int = 2000,
-    contexts: bool = False,
-) -> Encode:
+def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2", contexts: bool = False) -> Encode:
     """Fit the map on the train split, and return a function that whitens vectors of `encoder_mean`, float32 [n, d].
 
     :param start: name or folder of the encoder, as for `DialogueEncoder.from_pretrained`.
-    :param dimensions: number of dimensions; None keeps all that the training dialogues span, which is also the limit.
-    :param max_dialogues: number of training dialogues, a seeded draw, on which the map is fitted.
     :raises CorpusError: if fewer than 2 training dialogues differ.
     """
-    fit_to = partial(fit_whitening, dimensions=dimensions)
-    return fit_mean_map(train, fit_to, seed=seed, start=start, max_dialogues=max_dialogues, contexts=contexts)
+    return fit_mean_map(train, fit_whitening, seed=seed, start=start, contexts=contexts)
 
 
-def fit_whitening(vectors: NDArray[np.float32], *, dimensions: int | None = 256) -> Map:
+def fit_whitening(vectors: NDArray[np.float32]) -> Map:
     """Return the map under which the vectors have mean 0 and the identity as covariance.
 
     :param vectors: float32 [n, d].
-    :param dimensions: number of dimensions k; fewer if the vectors span fewer.
-    :return: function from float32 [m, d] to float32 [m, k], directions of largest variance first.
+    :return: function from float32 [m, d] to float32 [m, k], k at most 256, directions of largest variance first.
     :raises CorpusError: if the vectors do not differ.
     """
     from sklearn.decomposition import PCA
@@ -55,7 +43,7 @@ def fit_whitening(vectors: NDArray[np.float32], *, dimensions: int | None = 256)
     require_different(vectors, "whitening")
     pca = PCA(whiten=True, svd_solver="full").fit(vectors.astype(np.float64))
     spanned = int((pca.explained_variance_ > LEAST_VARIANCE * pca.explained_variance_[0]).sum())
-    kept = min(spanned, dimensions or spanned)
+    kept = min(spanned, DIMENSIONS)
 
     def whiten(others: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.asarray(pca.transform(others)[:, :kept], dtype=np.float32)

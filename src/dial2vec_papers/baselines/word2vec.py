@@ -14,14 +14,15 @@ from dial2vec_papers.baselines.encode import Encode
 from dial2vec_papers.baselines.text import lower_words, vocabulary
 from dial2vec_papers.baselines.word_vectors import averaged
 
+# The window is the number of words on each side that a word predicts, also across turns.
+DIMENSIONS, WINDOW, PASSES = 300, 5, 10
 
-def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: int = 5, passes: int = 10) -> Encode:
-    """Train word vectors, and return a function that averages them over a dialogue, float32 [n, dimensions].
+
+def fit(train: Sequence[Dialogue], *, seed: int) -> Encode:
+    """Train word vectors, and return a function that averages them over a dialogue, float32 [n, d].
 
     A dialogue without a known word gets zeros.
 
-    :param window: number of words on each side that a word predicts, also across turns.
-    :param passes: number of passes over the train split.
     :raises CorpusError: if the training dialogues share no word.
     """
     from gensim.models import Word2Vec
@@ -29,9 +30,9 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: 
     known = set(vocabulary(train))
     model = Word2Vec(
         [[word for word in lower_words(dialogue) if word in known] for dialogue in train],
-        vector_size=dimensions,
-        window=window,
-        epochs=passes,
+        vector_size=DIMENSIONS,
+        window=WINDOW,
+        epochs=PASSES,
         sg=1,
         min_count=1,
         seed=seed,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,17 +21,17 @@ from dial2vec_papers.baselines.encode import Encode
 from dial2vec_papers.baselines.text import lower_words
 
 log = logging.getLogger(__name__)
+TABLE = "glove-wiki-gigaword-300"
 
 
-def fit(train: Sequence[Dialogue], *, seed: int, table: str | Path = "glove-wiki-gigaword-300") -> Encode:
+def fit(train: Sequence[Dialogue], *, seed: int) -> Encode:
     """Return a function that averages the word vectors of a dialogue, float32 [n, d].
 
     Repeated words count repeatedly. Unknown words are left out; a dialogue without a known word gets zeros.
 
-    :param table: file in GloVe's or word2vec's format (.txt or .bin, may be .gz), or name of gensim's downloader.
-    :raises ModelError: if there is neither a file nor a download; the message says how to get one.
+    :raises ModelError: if the table is neither here nor can be fetched; the message says how to get one.
     """
-    return partial(averaged, load_table(table))
+    return partial(averaged, load_table())
 
 
 def averaged(table: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
@@ -49,41 +48,20 @@ def averaged(table: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
     return means
 
 
-def load_table(table: str | Path) -> Any:
-    """Return gensim's `KeyedVectors` of a file, or of a name of its downloader.
+def load_table() -> Any:
+    """Return gensim's `KeyedVectors` of the table.
 
-    :raises ModelError: if there is neither.
+    :raises ModelError: if it is neither here nor can be fetched.
     """
-    path = Path(table).expanduser()
-    if path.is_file():
-        return _read(path)
     try:
         from gensim import downloader
 
         # It logs a traceback before it raises.
         logging.getLogger(downloader.__name__).setLevel(logging.CRITICAL)
-        return downloader.load(str(table))
+        return downloader.load(TABLE)
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"the word vectors {str(table)!r} are neither a file nor could gensim fetch them; expected a GloVe or "
-            "word2vec file, or a network. Run `python -m gensim.downloader --download "
-            "glove-wiki-gigaword-300` on a machine with a network and copy its ~/gensim-data here, give a file as "
-            'table=, or use the baseline "word2vec", which trains its own.'
-        ) from error
-
-
-def _read(path: Path) -> Any:
-    from gensim.models import KeyedVectors
-    from gensim.utils import open as open_plain_or_packed
-
-    binary = ".bin" in path.suffixes
-    try:
-        with open_plain_or_packed(str(path), "rb") as handle:
-            # Files of word2vec begin with n and d, files of GloVe with the first word and its vector.
-            no_header = not binary and len(handle.readline().split()) > 2
-        return KeyedVectors.load_word2vec_format(str(path), binary=binary, no_header=no_header)
-    except (OSError, EOFError, ValueError) as error:
-        raise ModelError(
-            f"{path} cannot be read as word vectors ({error}); expected a word and its numbers per line, as GloVe and "
-            "word2vec write them. Fetch it again."
+            f"gensim could not fetch the word vectors {TABLE}; expected a network. Run `python -m gensim.downloader "
+            f"--download {TABLE}` on a machine with a network and copy its ~/gensim-data here, or use the baseline "
+            '"word2vec", which trains its own.'
         ) from error

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +26,11 @@ def corpus() -> tuple[list[Dialogue], list[Dialogue]]:
 
 
 @pytest.fixture(scope="session")
-def glove(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table as GloVe writes it, without a header: the words of a topic point along its axis."""
-    path = tmp_path_factory.mktemp("glove") / "glove.txt"
-    path.write_text("".join(f"w{word} {int(word < 20)} {int(word >= 20)} 0.5\n" for word in range(40)))
-    return path
+def words() -> Any:
+    """A table of word vectors: the words of a topic point along its axis."""
+    from gensim.models import KeyedVectors
+
+    table = KeyedVectors(3)
+    axes = [[word < 20, word >= 20, 0.5] for word in range(40)]
+    table.add_vectors([f"w{word}" for word in range(40)], np.array(axes, dtype=np.float32))
+    return table

@@ -10,28 +10,40 @@ import pytest
 
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.evaluation.clustering import cluster_scores
-from dial2vec_papers.baselines import BASELINES, fit_baseline
+from dial2vec_papers.baselines import (
+    BASELINES,
+    doc2vec,
+    fit_baseline,
+    simcse_trained,
+    whitening,
+    word2vec,
+    word_vectors,
+)
 
 TOLD_APART = ("lda", "tfidf_svd", "doc2vec", "word_vectors", "word2vec")
+SMALL = {
+    doc2vec: {"DIMENSIONS": 16, "PASSES": 200},
+    word2vec: {"DIMENSIONS": 16, "PASSES": 100},
+    simcse_trained: {"MAX_STEPS": 2, "BATCH": 16},
+    whitening: {"DIMENSIONS": 8},
+}
 
 
 @pytest.fixture(scope="module")
-def options(tiny_folder, glove):
-    """What each is given beside dialogues and seed: small enough for seconds."""
-    return {
-        "lda": {"topics": 2},
-        "word_vectors": {"table": glove},
-        # So few words need more passes than thousands of dialogues do.
-        "doc2vec": {"dimensions": 16, "passes": 200},
-        "word2vec": {"dimensions": 16, "passes": 100},
-        "encoder_mean": {"start": tiny_folder},
-        "simcse": {"start": tiny_folder},
-        "simcse_trained": {"start": tiny_folder, "max_steps": 2, "batch_size": 16},
-        "utterances_cls": {"start": tiny_folder},
-        "utterances_mean": {"start": tiny_folder},
-        "whitening": {"start": tiny_folder, "dimensions": 8},
-        "flow": {"start": tiny_folder},
-    }
+def options(tiny_folder):
+    """What each is given beside dialogues and seed."""
+    return {"lda": {"topics": 2}} | {name: {"start": tiny_folder} for name in BASELINES if name not in TOLD_APART}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small(words):
+    """Everything small enough for seconds, though so few words need more passes than thousands of dialogues do."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, values in SMALL.items():
+            for name, value in values.items():
+                patch.setattr(module, name, value)
+        patch.setattr(word_vectors, "load_table", lambda: words)
+        yield
 
 
 @pytest.fixture(scope="module", params=BASELINES)

@@ -41,10 +41,10 @@ def test_the_largest_topic_is_the_label_of_the_toy_corpus(corpus):
 
 def test_lda_has_as_many_topics_as_it_is_given_else_fifty(corpus):
     assert lda.fit(corpus[0], seed=1, topics=3)(corpus[1]).shape == (10, 3)
-    assert lda.fit(corpus[0], seed=1, passes=1)(corpus[1]).shape == (10, 50)
+    assert lda.fit(corpus[0], seed=1)(corpus[1]).shape == (10, 50)
 
 
-def test_tfidf_and_its_svd_are_numpys(dialogue):
+def test_tfidf_and_its_svd_are_numpys(monkeypatch, dialogue):
     train = [dialogue(str(n), f"a: {text}") for n, text in enumerate(["cat cat dog", "dog sun", "cat sun sun", "cat"])]
     # Words: cat in three of four dialogues, dog and sun in two; smoothed idf, 1 + ln of the count.
     idf = 1 + np.log(5 / (1 + np.array([3, 2, 2])))
@@ -52,7 +52,8 @@ def test_tfidf_and_its_svd_are_numpys(dialogue):
     weights = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0) * idf
     weights /= np.linalg.norm(weights, axis=1, keepdims=True)
     left, sizes, _ = np.linalg.svd(weights, full_matrices=False)
-    found = tfidf_svd.fit(train, seed=1, dimensions=2)(train)
+    monkeypatch.setattr(tfidf_svd, "DIMENSIONS", 2)
+    found = tfidf_svd.fit(train, seed=1)(train)
     assert found.shape == (4, 2)
     np.testing.assert_allclose(np.abs(found), np.abs(left * sizes)[:, :2], atol=1e-5)
 

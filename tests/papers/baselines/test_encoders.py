@@ -24,7 +24,7 @@ def test_encoder_mean_is_the_mean_over_the_tokens(tiny_folder, dialogue):
 def test_whitening_gives_mean_zero_and_the_identity_as_covariance():
     draws = np.random.default_rng(0)
     vectors = (draws.normal(size=(200, 5)) @ draws.normal(size=(5, 5)) + 3).astype(np.float32)
-    found = whitening.fit_whitening(vectors, dimensions=None)(vectors)
+    found = whitening.fit_whitening(vectors)(vectors)
     np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-4)
     np.testing.assert_allclose(np.cov(found.T), np.eye(5), atol=1e-4)
 
@@ -36,14 +36,15 @@ def test_whitening_by_hand():
     np.testing.assert_allclose(np.abs(found), [[2 / np.sqrt(8 / 3), 1 / np.sqrt(2 / 3)]], rtol=1e-5)
 
 
-def test_whitening_keeps_only_directions_that_few_dialogues_span():
+def test_whitening_keeps_only_directions_that_few_dialogues_span(monkeypatch):
     draws = np.random.default_rng(0)
     few, many = draws.normal(size=(4, 16)).astype(np.float32), draws.normal(size=(9, 16)).astype(np.float32)
     # Four points span three directions; the fourth would be rounding errors scaled up to variance 1.
     found = whitening.fit_whitening(few)(many)
     assert found.shape == (9, 3)
     assert np.abs(found).max() < 20
-    assert whitening.fit_whitening(few, dimensions=2)(many).shape == (9, 2)
+    monkeypatch.setattr(whitening, "DIMENSIONS", 2)
+    assert whitening.fit_whitening(few)(many).shape == (9, 2)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
@@ -52,10 +53,11 @@ def test_whitening_needs_two_different_dialogues(n):
         whitening.fit_whitening(np.ones((n, 4), dtype=np.float32))
 
 
-def test_whitening_is_fitted_to_a_seeded_lot_of_the_train_split(tiny_folder, corpus):
+def test_whitening_is_fitted_to_a_seeded_lot_of_the_train_split(monkeypatch, tiny_folder, corpus):
     def of(seed):
-        return whitening.fit(corpus[0], seed=seed, start=tiny_folder, max_dialogues=20)(corpus[1])
+        return whitening.fit(corpus[0], seed=seed, start=tiny_folder)(corpus[1])
 
+    monkeypatch.setattr(encoder_mean, "MAX_DIALOGUES", 20)
     assert of(1).tolist() == of(1).tolist()
     assert not np.allclose(of(1), of(2))
 
@@ -73,9 +75,12 @@ def test_simcse_is_the_pretrained_model_whose_cls_vectors_of_the_utterances_are_
     np.testing.assert_allclose(found[0], (cls("w1", "w2", "w3") + 2 * cls("w4")) / 3, atol=1e-5)
 
 
-def test_simcse_trained_here_without_a_step_is_the_mean_of_the_utterances_means(tiny_folder, corpus, dialogue):
+def test_simcse_trained_here_without_a_step_is_the_mean_of_the_utterances_means(
+    monkeypatch, tiny_folder, corpus, dialogue
+):
     one = dialogue("d", "a: w1 w2 w3", "b: w4", "a: w4")
-    found = simcse_trained.fit(corpus[0], seed=1, start=tiny_folder, max_steps=0)([one])
+    monkeypatch.setattr(simcse_trained, "MAX_STEPS", 0)
+    found = simcse_trained.fit(corpus[0], seed=1, start=tiny_folder)([one])
     alone = [dialogue("u", "a: w1 w2 w3"), dialogue("v", "a: w4"), dialogue("v", "a: w4")]
     # The tokenizer of the library closes with [SEP], so the expectation comes from the library's own pooling.
     from sentence_transformers import SentenceTransformer
@@ -85,11 +90,15 @@ def test_simcse_trained_here_without_a_step_is_the_mean_of_the_utterances_means(
     np.testing.assert_allclose(found[0], expected.mean(axis=0), atol=1e-5)
 
 
-def test_simcse_trained_here_moves_the_encoder_by_the_seed_and_leaves_the_callers_draws_alone(tiny_folder, corpus):
+def test_simcse_trained_here_moves_the_encoder_by_the_seed_and_leaves_the_callers_draws_alone(
+    monkeypatch, tiny_folder, corpus
+):
     def of(seed, steps=3):
-        options = {"max_steps": steps, "batch_size": 8, "learning_rate": 1e-2}
-        return simcse_trained.fit(corpus[0], seed=seed, start=tiny_folder, **options)(corpus[1])
+        monkeypatch.setattr(simcse_trained, "MAX_STEPS", steps)
+        return simcse_trained.fit(corpus[0], seed=seed, start=tiny_folder)(corpus[1])
 
+    monkeypatch.setattr(simcse_trained, "BATCH", 8)
+    monkeypatch.setattr(simcse_trained, "LEARNING_RATE", 1e-2)
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
@@ -100,7 +109,7 @@ def test_simcse_trained_here_moves_the_encoder_by_the_seed_and_leaves_the_caller
     assert not np.allclose(first, other, atol=1e-3)
 
 
-def test_simcse_trained_here_lowers_its_own_loss(tiny_folder, corpus):
+def test_simcse_trained_here_lowers_its_own_loss(monkeypatch, tiny_folder, corpus):
     """After training, two dropout views of an utterance are nearer to each other than to other utterances'."""
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
@@ -113,10 +122,12 @@ def test_simcse_trained_here_lowers_its_own_loss(tiny_folder, corpus):
         with torch.no_grad():
             return float(MultipleNegativesRankingLoss(model)([dict(tokens), dict(tokens)], None))
 
-    model = simcse_trained._load(tiny_folder, max_length=64)
+    model = simcse_trained._load(tiny_folder)
     before = loss(model)
     torch.manual_seed(1)
-    simcse_trained._train(model, sorted(texts) * 20, batch_size=32, learning_rate=1e-3)
+    monkeypatch.setattr(simcse_trained, "BATCH", 32)
+    monkeypatch.setattr(simcse_trained, "LEARNING_RATE", 1e-3)
+    simcse_trained._train(model, sorted(texts) * 20)
     assert loss(model) < before
 
 
