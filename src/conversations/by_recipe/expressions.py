@@ -46,14 +46,6 @@ TYPES: dict[type | UnionType, str] = {
 }
 
 
-def compiled(text: str) -> Find:
-    """Return the function of an expression.
-
-    :raises jmespath.exceptions.JMESPathError: if the expression is broken.
-    """
-    return _function(jmespath.compile(text).parsed)
-
-
 # A path into nested values, as users name a column.
 PATH = re.compile(r"[\w$-]+(?:\[[^\]]*\]|\.[\w$-]+)+")
 
