@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jinja2
 
 
@@ -17,3 +19,9 @@ def templates(package: str) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def rendered(package: str, name: str, **values: Any) -> str:
+    """Return a page from a template of a package."""
+    page: str = templates(package).get_template(name).render(**values)
+    return page

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.evaluation.geometry import COLOURS
-from dial2vec.html import templates
+from dial2vec.html import rendered
 from dial2vec_papers.tables.cells import Cell
 from dial2vec_papers.tables.charts import save_picture
 from dial2vec_papers.tables.paper_tables import write_texts
@@ -152,8 +152,7 @@ def render_curves(courses: Sequence[Mapping[str, Any]]) -> str:
     """
     # "</" would end the script element that holds the data.
     data = json.dumps({"courses": courses, "colours": COLOURS}, allow_nan=False).replace("</", "<\\/")
-    page: str = templates("dial2vec_papers.tables").get_template("curves.html").render(data=data, courses=courses)
-    return page
+    return rendered("dial2vec_papers.tables", "curves.html", data=data, courses=courses)
 
 
 def _panels(count: int, *, columns: int) -> tuple[Any, list[Any]]:

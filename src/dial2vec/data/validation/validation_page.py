@@ -10,7 +10,7 @@ from conversations.dialogue import Quarantined
 from dial2vec.data.validation.profile import Profile
 from dial2vec.data.validation.result import ValidationResult, by_reason, kind
 from dial2vec.data.validation.suites import GUARD
-from dial2vec.html import templates
+from dial2vec.html import rendered
 
 N_REASONS, N_LABELS, N_LANGUAGES = 50, 60, 12
 # Bars of a chart; the others are folded.
@@ -71,21 +71,18 @@ def render_validation(
         ("Language", "Language", languages, "From a sample of up to 1,000 conversations with 5 words or more."),
         ("Labels", "Label", labels, f"{profile.n_labels:,} in total."),
     ]
-    page: str = (
-        templates("dial2vec.data.validation")
-        .get_template("validation_page.html")
-        .render(
-            corpus=corpus,
-            headline=_headline(profile, results, quarantine),
-            failures=_failures(results, quarantine),
-            holding=[result for result in results if not result.failed and not result.expectation.startswith(GUARD)],
-            quarantined=len(quarantine),
-            charts=[chart for chart in charts if chart[2]],
-            drift=earlier is not None,
-            shown=N_BARS,
-        )
+    return rendered(
+        "dial2vec.data.validation",
+        "validation_page.html",
+        corpus=corpus,
+        headline=_headline(profile, results, quarantine),
+        failures=_failures(results, quarantine),
+        holding=[result for result in results if not result.failed and not result.expectation.startswith(GUARD)],
+        quarantined=len(quarantine),
+        charts=[chart for chart in charts if chart[2]],
+        drift=earlier is not None,
+        shown=N_BARS,
     )
-    return page
 
 
 def _failures(results: Sequence[ValidationResult], quarantine: Sequence[Quarantined]) -> list[Failure]:

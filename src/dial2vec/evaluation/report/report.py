@@ -27,7 +27,7 @@ from dial2vec.evaluation.report.neighbours import (
 )
 from dial2vec.evaluation.report.outcome import labelled_outcome, unlabelled_outcome
 from dial2vec.evaluation.report.similarity import similarities
-from dial2vec.html import templates
+from dial2vec.html import rendered
 
 # Name of the base encoder among the candidates.
 START = "start"
@@ -110,28 +110,25 @@ def render_report(report: Report) -> str:
         examples = [] if kept else changed_cards(report.dialogues, ranked, shared, groups)
     choice = candidate_table(report.selection)
     drawn = {"Start": report.vectors["Start"]} if kept else report.compared
-    page: str = (
-        templates("dial2vec.evaluation.report")
-        .get_template("report.html")
-        .render(
-            report=report,
-            outcome=outcome,
-            rows=rows,
-            metrics=METRICS,
-            nothing=NO_LABELS,
-            neighbours=neighbours,
-            choice=choice,
-            distillation=candidate_table(report.distillation),
-            path=_path(choice),
-            curves=pictures.curves(report.history),
-            curves_in_words=_curves_in_words(report.history),
-            maps=dialogue_maps(report.dialogues, groups, drawn, seed=seed, kind="label" if report.labels else "group"),
-            similarity=_similarity(report),
-            confusions=_confusions(report),
-            examples=examples,
-        )
+    return rendered(
+        "dial2vec.evaluation.report",
+        "report.html",
+        report=report,
+        outcome=outcome,
+        rows=rows,
+        metrics=METRICS,
+        nothing=NO_LABELS,
+        neighbours=neighbours,
+        choice=choice,
+        distillation=candidate_table(report.distillation),
+        path=_path(choice),
+        curves=pictures.curves(report.history),
+        curves_in_words=_curves_in_words(report.history),
+        maps=dialogue_maps(report.dialogues, groups, drawn, seed=seed, kind="label" if report.labels else "group"),
+        similarity=_similarity(report),
+        confusions=_confusions(report),
+        examples=examples,
     )
-    return page
 
 
 def _ranked(report: Report) -> dict[str, NearestDialogues]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from conversations.dialogue import Dialogue, Turn
-from dial2vec.html import templates
+from dial2vec.html import rendered
 from dial2vec.training.augmentation.variants import Variant
 from dial2vec.training.augmentation.wording import Wording
 
@@ -35,12 +35,9 @@ def render_variants(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
         (dialogue, [(variant, compared(dialogue, variant.dialogue)) for variant in variants])
         for dialogue, variants in shown
     ]
-    page: str = (
-        templates("dial2vec.training.augmentation")
-        .get_template("augmentation_page.html")
-        .render(headline=_headline(shown), dialogues=dialogues)
+    return rendered(
+        "dial2vec.training.augmentation", "augmentation_page.html", headline=_headline(shown), dialogues=dialogues
     )
-    return page
 
 
 def _headline(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
