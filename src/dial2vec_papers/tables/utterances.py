@@ -59,13 +59,13 @@ class TaskData:
         self._files()
         sources = self.sources()
         if sources.given():
-            check_sources((), sources, negatives=1, seed=0)
+            check_sources((), sources, seed=0)
 
     def check_split(self, artifacts: Artifacts, *, seed: int) -> None:
         """Raise a CorpusError if the test split of a corpus has too few answers to draw negatives from."""
-        from dial2vec_papers.tasks.run import check_tasks
+        from dial2vec_papers.tasks.sources import check_sources
 
-        check_tasks(("response_selection", "robustness"), self.sources(artifacts), seed=seed)
+        check_sources(("response_selection", "robustness"), self.sources(artifacts), seed=seed)
 
     def sources(self, *artifacts: Artifacts) -> Sources:
         """Return the data with the test splits of corpora."""

@@ -21,8 +21,8 @@ from dial2vec_papers.tasks.encoding import (
 )
 from dial2vec_papers.tasks.maps import draw_maps
 from dial2vec_papers.tasks.records import TaskResult, kind_of
-from dial2vec_papers.tasks.run import check_tasks, run_tasks, untrainable
-from dial2vec_papers.tasks.sources import TRAINING, Sources
+from dial2vec_papers.tasks.run import run_tasks, untrainable
+from dial2vec_papers.tasks.sources import TRAINING, Sources, check_sources
 
 PER_LINE = 4
 
@@ -65,7 +65,7 @@ def evaluate_system(
         if trained := [name for name in names if name in TRAINING]:
             raise untrainable(trained[0])
         require_split(system.corpus, system.train)
-    check_tasks(names, sources, seed=seed)
+    check_sources(names, sources, seed=seed)
     if output is not None:
         with write_errors(output):
             output.parent.mkdir(parents=True, exist_ok=True)

@@ -25,14 +25,10 @@ from dial2vec_papers.tasks.response_selection import ranks_among, select_respons
 from dial2vec_papers.tasks.robustness import select_responses_perturbed
 from dial2vec_papers.tasks.semantic_retrieval import rank_candidate_lists, read_candidate_lists, retrieve_sentences
 from dial2vec_papers.tasks.sentence_pairs import pair_relatedness, read_sentence_pairs
-from dial2vec_papers.tasks.sources import Sources, check_sources, tasks_with_data
+from dial2vec_papers.tasks.sources import CANDIDATES, PERTURBED_AMONG, SINGLE_AMONG, Sources, tasks_with_data
 
 # The only intent set with out-of-scope sentences.
 WITH_OUT_OF_SCOPE = "clinc150"
-# Numbers of negatives of an answer: with whole, with perturbed and with short contexts.
-CANDIDATES = (9, 50, 99)
-PERTURBED_AMONG = 50
-SINGLE_AMONG = 99
 # Relevant candidates of a query in DialogueCSE's lists, at most (Liu et al. 2021, section 5.1.2).
 RELEVANT = 30
 
@@ -197,17 +193,3 @@ def run_tasks(reader: Reader, names: Sequence[str], sources: Sources, *, seed: i
     reader = remembering(reader)
     for name in tasks_with_data(names, sources):
         yield from RUNNERS[name](reader, sources, seed)
-
-
-def check_tasks(names: Sequence[str], sources: Sources, *, seed: int) -> None:
-    """Read all data, and raise if a named task cannot be run on it.
-
-    :raises Dial2vecError: if so; see `sources.check_sources`.
-    """
-    among = {
-        "response_selection": max(CANDIDATES),
-        "robustness": PERTURBED_AMONG,
-        **dict.fromkeys(("single_utterances", "answers"), SINGLE_AMONG),
-    }
-    negatives = max((among.get(task, 1) for task in tasks_with_data(names, sources)), default=1)
-    check_sources(names, sources, negatives=negatives, seed=seed)

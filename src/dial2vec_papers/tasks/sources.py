@@ -39,6 +39,13 @@ READERS: Mapping[str, Callable[[Path], object]] = {
     "--inferences": read_inferences,
     "--actions": read_actions,
 }
+# Numbers of negatives of an answer: with whole, with perturbed and with short contexts.
+CANDIDATES, PERTURBED_AMONG, SINGLE_AMONG = (9, 50, 99), 50, 99
+AMONG: Mapping[str, int] = {
+    "response_selection": max(CANDIDATES),
+    "robustness": PERTURBED_AMONG,
+    **dict.fromkeys(("single_utterances", "answers"), SINGLE_AMONG),
+}
 # They train an encoder once per draw of their examples, which takes minutes to hours; run only if they are named.
 TRAINING = ("fine_tuning", "answers", "actions")
 
@@ -120,15 +127,15 @@ def tasks_with_data(names: Sequence[str], sources: Sources) -> list[str]:
     return tasks
 
 
-def check_sources(names: Sequence[str], sources: Sources, *, negatives: int, seed: int) -> None:
+def check_sources(names: Sequence[str], sources: Sources, *, seed: int) -> None:
     """Read all data and draw the queries, so that no task fails after hours of others.
 
     :param names: names of tasks, as for `tasks_with_data`.
-    :param negatives: largest number of negatives of an answer.
     :raises Dial2vecError: if a task is unknown or has no data.
     :raises CorpusError: if data is missing, damaged or too small.
     """
     tasks = tasks_with_data(names, sources)
+    negatives = max(AMONG.get(task, 1) for task in tasks)
     needed = sources.given() & {option for name in tasks for option in OPTIONS[name]}
     if "--intents" in needed:
         list(sources.intent_sets())

@@ -21,6 +21,7 @@ def few_candidates(monkeypatch):
     """The small test split has no hundred different answers."""
     monkeypatch.setattr("dial2vec_papers.tasks.run.CANDIDATES", (3, 5))
     monkeypatch.setattr("dial2vec_papers.tasks.run.PERTURBED_AMONG", 3)
+    monkeypatch.setattr("dial2vec_papers.tasks.sources.AMONG", {"response_selection": 5, "robustness": 3})
 
 
 def test_a_cell_with_tasks_is_known_by_their_data_and_without_them_it_is_computed_anew(project, few_candidates):
