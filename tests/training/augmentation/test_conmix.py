@@ -5,7 +5,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.errors import Dial2vecError
 from dial2vec.training.augmentation.token_ways import conmix
 
 
@@ -69,8 +68,3 @@ def test_the_batch_itself_is_left_as_it_was():
     before = ids.clone()
     conmix(ids, replaceable, generator=torch.Generator().manual_seed(1), keep=0.0)
     assert torch.equal(ids, before)
-
-
-def test_a_probability_above_one_is_refused():
-    with pytest.raises(Dial2vecError, match=r"share is 1\.5; expected a number from 0"):
-        conmix(*contexts(2, 3, 0), generator=torch.Generator(), keep=1.5)

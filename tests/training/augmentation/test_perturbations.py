@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from conversations.words import words
 from dial2vec.draws import augmentation_rng
-from dial2vec.errors import Dial2vecError
 from dial2vec.training.augmentation import PERTURBATIONS, perturbations
 from dial2vec.training.augmentation.wording import Wording, bare
 
@@ -199,12 +198,6 @@ def test_each_word_is_in_one_set_of_two_or_more_or_has_a_synonym_one_way_and_can
     assert all(word.isascii() and word.isalpha() and word.islower() for word in every)
 
 
-@pytest.mark.parametrize("name", ["deletion", "reordering", "typos", "synonyms"])
-def test_a_share_below_nothing_is_refused(name):
-    with pytest.raises(Dial2vecError, match=r"share is -0\.1; expected a number from 0"):
-        PERTURBATIONS[name](SPOKEN, rng(), share=-0.1)
-
-
 @pytest.mark.parametrize("name", PERTURBATIONS)
 def test_no_turns_give_no_turns(name):
     assert PERTURBATIONS[name]([], rng()) == []
@@ -216,5 +209,3 @@ def test_a_stream_depends_on_seed_and_names_only():
         len({augmentation_rng(*names).random() for names in [(1, "a", "b"), (2, "a", "b"), (1, "ab"), (1, "b", "a")]})
         == 4
     )
-    with pytest.raises(Dial2vecError, match="seed is -1; expected 0 or more"):
-        augmentation_rng(-1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from transformers import BertTokenizerFast
 
 from dial2vec.encoder.tokens import DialogueTokenizer
-from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.errors import ModelError
 from dial2vec.training.augmentation import TOKEN_WAYS
 from dial2vec.training.augmentation.token_ways import Vocabulary
 
@@ -225,9 +225,3 @@ def test_a_token_that_is_not_there_cannot_be_left_alone():
 def test_a_vocabulary_without_words_is_refused():
     with pytest.raises(ModelError, match="no token that is a whole word"):
         Vocabulary.of(BertTokenizerFast(vocab={token: i for i, token in enumerate([*SPECIAL, "##a"])}))
-
-
-@pytest.mark.parametrize("way", ["conmix", "deletion", "reordering", "replacement"])
-def test_a_share_beyond_everything_is_refused(way):
-    with pytest.raises(Dial2vecError, match="expected a number from 0"):
-        TOKEN_WAYS[way](padded([[["w0"]]] * 2), VOCABULARY, generator=torch.Generator(), share=1.2)

@@ -79,40 +79,24 @@ class _Mask(NamedTuple):
     draw: float
 
 
-def inserted(
-    model: MaskedModel,
-    dialogues: Sequence[Dialogue],
-    *,
-    seed: int,
-    share: float = INSERTED,
-    least_probability: float = LEAST_PROBABILITY,
-) -> list[Made]:
+def inserted(model: MaskedModel, dialogues: Sequence[Dialogue], *, seed: int, share: float = INSERTED) -> list[Made]:
     """Insert likely whole words. Keeps the intent.
 
     :param share: Number of masks per word, at least 1 mask per dialogue.
-    :param least_probability: Probability in [0, 1] below which a word is rejected.
     """
     marked = []
     for dialogue in dialogues:
         wordings = _wordings(model, dialogue)
         gaps = [(turn, word, "") for turn, wording in wordings for word in range(len(wording.words))]
         marked.append(_masks(gaps, share, augmentation_rng(seed, "insertion", dialogue.dialogue_id)))
-    filled = _fill(model, dialogues, marked, least_probability)
+    filled = _fill(model, dialogues, marked)
     return [_with_words(*pair, verb="insert") for pair in zip(dialogues, filled, strict=True)]
 
 
-def replaced(
-    model: MaskedModel,
-    dialogues: Sequence[Dialogue],
-    *,
-    seed: int,
-    share: float = REPLACED,
-    least_probability: float = LEAST_PROBABILITY,
-) -> list[Made]:
+def replaced(model: MaskedModel, dialogues: Sequence[Dialogue], *, seed: int, share: float = REPLACED) -> list[Made]:
     """Replace content words by other likely words. Changes the intent.
 
     :param share: Share of the content words (all but English stop words), at least 1 word per dialogue.
-    :param least_probability: Same as in `inserted`.
     """
     # Loaded here: half a second, and few trainings replace words.
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -126,7 +110,7 @@ def replaced(
             if (word := bare(whole)[1]) and word.lower() not in ENGLISH_STOP_WORDS
         ]
         marked.append(_masks(content, share, augmentation_rng(seed, "replacement", dialogue.dialogue_id)))
-    filled = _fill(model, dialogues, marked, least_probability)
+    filled = _fill(model, dialogues, marked)
     return [_with_words(*pair, verb="replace") for pair in zip(dialogues, filled, strict=True)]
 
 
@@ -167,10 +151,7 @@ def _edited(text: str, words: dict[_Mask, str]) -> str:
 
 
 def _fill(
-    model: MaskedModel,
-    dialogues: Sequence[Dialogue],
-    marked: Sequence[Sequence[_Mask]],
-    least_probability: float,
+    model: MaskedModel, dialogues: Sequence[Dialogue], marked: Sequence[Sequence[_Mask]]
 ) -> list[dict[_Mask, str]]:
     """Return the words that fill the masks of each dialogue, without rejected words."""
     inputs = [
@@ -187,7 +168,7 @@ def _fill(
         likely = _likely(model, [ids for _, ids, _ in batch])
         owners = [(number, mask) for number, _, masks in batch for mask in masks]
         for (number, mask), (probabilities, tokens) in zip(owners, likely, strict=True):
-            word = _drawn(model, mask, probabilities, tokens, least_probability)
+            word = _drawn(model, mask, probabilities, tokens)
             if word:
                 words[number][mask] = word
     return words
@@ -236,19 +217,13 @@ def _likely(model: MaskedModel, inputs: Sequence[list[int]]) -> list[tuple[NDArr
     return list(zip(best.values.cpu().numpy(), tokens.cpu().numpy(), strict=True))
 
 
-def _drawn(
-    model: MaskedModel,
-    mask: _Mask,
-    probabilities: NDArray[np.float32],
-    tokens: NDArray[np.int64],
-    least_probability: float,
-) -> str:
+def _drawn(model: MaskedModel, mask: _Mask, probabilities: NDArray[np.float32], tokens: NDArray[np.int64]) -> str:
     """Draw a likely word in proportion to its probability; "" if there is none."""
     words = [model.tokenizer.decode([token]).strip() for token in tokens.tolist()]
     own = [
         (word, float(p))
         for word, p in zip(words, probabilities, strict=True)
-        if p >= least_probability and word and word.lower() != mask.replaced.lower()
+        if p >= LEAST_PROBABILITY and word and word.lower() != mask.replaced.lower()
     ][:CHOICES]
     if not own:
         return ""

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.draws import require_share, share_of
+from dial2vec.draws import share_of
 from dial2vec.training.augmentation.wording import Wording, bare
 
 SHARE = 0.3
@@ -63,7 +63,6 @@ def delete_words(turns: Sequence[str], rng: np.random.Generator, *, share: float
 def swap_words(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE) -> list[str]:
     """Swap a share of the words in pairs."""
     wordings, places = _apart(turns)
-    require_share(share)
     n_pairs = min(int(share * len(places) / 2 + 0.5), len(places) // 2)
     for first, second in rng.permutation(len(places))[: 2 * n_pairs].reshape(-1, 2):
         (turn, word), (other_turn, other) = places[first], places[second]
@@ -80,7 +79,6 @@ def mistype_words(
     :param noise: Probability of a slip at each letter, in [0, 1]; a mistyped word has at least one. At 0 no word has.
     """
     wordings, places = _apart(turns)
-    require_share(noise)
     wanted = share_of(share, len(places)) if noise else 0
     for place in rng.permutation(len(places)):
         if not wanted:

@@ -24,7 +24,6 @@ from conversations.dialogue import Dialogue, Turn
 from dial2vec.draws import share_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.nearest import unit_rows
-from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.ordering import Ordering
 
@@ -35,9 +34,7 @@ TURNS_PER_STAGE = 4
 FOREIGN_SHARE = 0.2
 
 
-def turn_vectors(
-    encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, batch_size: int = 64
-) -> list[NDArray[np.float32]]:
+def turn_vectors(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> list[NDArray[np.float32]]:
     """Encode every turn as a dialogue of its own; equal turns only once.
 
     :return: Unit vectors of each dialogue's turns, [turns, d] float32.
@@ -45,25 +42,19 @@ def turn_vectors(
     texts = list(dict.fromkeys(turn.text for dialogue in dialogues for turn in dialogue.turns))
     row = {text: place for place, text in enumerate(texts)}
     alone = [Dialogue(str(place), (Turn("speaker", text),)) for place, text in enumerate(texts)]
-    units = unit_rows(encoder.encode(alone, batch_size=batch_size))
+    units = unit_rows(encoder.encode(alone, batch_size=64))
     return [units[[row[turn.text] for turn in dialogue.turns]] for dialogue in dialogues]
 
 
-def stages_of(
-    vectors: NDArray[np.float32], *, kind: Stages = "runs", turns_per_stage: int = TURNS_PER_STAGE
-) -> list[Sequence[int]]:
-    """Divide a dialogue into stages.
+def stages_of(vectors: NDArray[np.float32], *, kind: Stages = "runs") -> list[Sequence[int]]:
+    """Divide a dialogue into stages; two or more turns give at least 2.
 
     :param vectors: Unit vectors of the turns [turns, d].
     :param kind: "runs" cuts where neighbouring turns differ most; "clusters" groups similar turns wherever they stand.
-    :param turns_per_stage: Mean number of turns per stage; two or more turns give at least 2 stages.
     :return: Turns of each stage, in order, stages in the order of their first turns; together all turns.
-    :raises Dial2vecError: if `turns_per_stage` is below 1.
     """
-    if turns_per_stage < 1:
-        raise Dial2vecError(f"turns_per_stage is {turns_per_stage}; expected at least 1. Give a larger number.")
     n = len(vectors)
-    n_stages = min(n, max(2, round(n / turns_per_stage)))
+    n_stages = min(n, max(2, round(n / TURNS_PER_STAGE)))
     if n_stages == n:
         return [range(turn, turn + 1) for turn in range(n)]
     # Loaded here: half a second, and few trainings need it.
@@ -129,10 +120,7 @@ class ForeignTurns:
         """Collect the turns of dialogues.
 
         :param vectors: Vectors of each dialogue's turns, as `turn_vectors` returns them.
-        :raises CorpusError: if there is no dialogue.
         """
-        if not dialogues:
-            raise CorpusError("there are no dialogues to lend turns; expected at least one. Give the training split.")
         first = np.concatenate([[0], np.cumsum([len(dialogue.turns) for dialogue in dialogues])]).tolist()
         return cls(
             [turn for dialogue in dialogues for turn in dialogue.turns],

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from dial2vec.draws import require_share
 from dial2vec.encoder.tokens import PADDING_ROLE, Batch
 from dial2vec.errors import ModelError
 
@@ -132,7 +131,6 @@ def delete_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Gene
 
 def reorder_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
     """Swap a share of the words in pairs across the context; each word gets the turn of its new place."""
-    require_share(share)
     words = _words(batch, vocabulary)
     order = _drawn(words, generator)
     rank = order.argsort(1)
@@ -192,7 +190,6 @@ def _drawn(words: _Words, generator: torch.Generator) -> Tensor:
 
 def _chosen(words: _Words, share: float, generator: torch.Generator) -> Tensor:
     """Return a mask of the first tokens of a random share of each row's words, bool [b, n]."""
-    require_share(share)
     n_chosen = (share * words.begins.sum(1, keepdim=True).double() + 0.5).long()
     return words.begins & (_drawn(words, generator).argsort(1) < n_chosen)
 
@@ -228,9 +225,7 @@ def conmix(ids: Tensor, replaceable: Tensor, *, generator: torch.Generator, keep
     :param generator: Random generator on any device; draws are copied to the device of the ids.
     :param keep: Probability λ_mix to keep a token, in [0, 1]; 0.7 in the paper.
     :return: New tensor [b, n]; a copy of the ids if b = 1.
-    :raises Dial2vecError: if the probability is not in [0, 1].
     """
-    require_share(keep)
     b, _ = ids.shape
     if b < 2:
         return ids.clone()
