@@ -67,22 +67,18 @@ def contributions(scores: TaskScores, labels: Sequence[str | int]) -> Contributi
     )
 
 
-def intervals(of: Contributions, *, draws: int = DRAWS, seed: int) -> dict[str, Interval]:
+def intervals(of: Contributions, *, seed: int) -> dict[str, Interval]:
     """Return the 95 % percentile interval of purity, spearman and map, in points, rounded to 4 decimals.
 
-    n dialogues are drawn with replacement, `draws` times. Clusters, their commonest labels and the rankings stay those
+    n dialogues are drawn with replacement, `DRAWS` times. Clusters, their commonest labels and the rankings stay those
     of all dialogues, so each figure is a mean over dialogues. The interval covers the choice of dialogues, not seeds of
     training or k-means. (A new commonest label in each draw would always raise purity.) A figure without any
     dialogue is left out. Source: Efron 1979.
-
-    :param draws: number of draws, at least 1.
     """
-    return _percentiles(of.rows(), draws=draws, seed=seed)
+    return _percentiles(of.rows(), seed=seed)
 
 
-def gains(
-    ours: Contributions, theirs: Contributions, *, draws: int = DRAWS, seed: int, coverage: float = 0.95
-) -> dict[str, Gain]:
+def gains(ours: Contributions, theirs: Contributions, *, seed: int, coverage: float = 0.95) -> dict[str, Gain]:
     """Return the gain of `ours` over `theirs` in each figure, with the interval of the paired bootstrap.
 
     Every draw takes the same dialogues for both encoders. A dialogue that is hard for both moves the difference little,
@@ -91,11 +87,10 @@ def gains(
 
     :param ours: contributions of n dialogues.
     :param theirs: contributions of the same n dialogues in the same order.
-    :param draws: number of draws, at least 1.
     :param coverage: share of the draws between the two ends, in (0, 1).
     """
     rows = {name: row - theirs.rows()[name] for name, row in ours.rows().items()}
-    both_ends = _percentiles(rows, draws=draws, seed=seed, coverage=coverage)
+    both_ends = _percentiles(rows, seed=seed, coverage=coverage)
     return {name: Gain(round(100 * float(np.nanmean(rows[name])), 4), *ends) for name, ends in both_ends.items()}
 
 
@@ -104,28 +99,24 @@ def mean_gain(differences: NDArray[np.float64], *, seed: int) -> Gain:
 
     :param differences: difference of the two encoders for each dialogue, float64 [n], n at least 1.
     """
-    ends = _percentiles({"mean": differences}, draws=DRAWS, seed=seed)["mean"]
+    ends = _percentiles({"mean": differences}, seed=seed)["mean"]
     return Gain(round(100 * float(differences.mean()), 4), *ends)
 
 
-def _percentiles(
-    rows: Mapping[str, NDArray[np.float64]], *, draws: int, seed: int, coverage: float = 0.95
-) -> dict[str, Interval]:
+def _percentiles(rows: Mapping[str, NDArray[np.float64]], *, seed: int, coverage: float = 0.95) -> dict[str, Interval]:
     ends = [50 * (1 - coverage), 50 * (1 + coverage)]
-    return {
-        name: _points(np.percentile(means, ends)) for name, means in _means(rows, draws, seed).items() if means.size
-    }
+    return {name: _points(np.percentile(means, ends)) for name, means in _means(rows, seed).items() if means.size}
 
 
-def _means(rows: Mapping[str, NDArray[np.float64]], draws: int, seed: int) -> dict[str, NDArray[np.float64]]:
+def _means(rows: Mapping[str, NDArray[np.float64]], seed: int) -> dict[str, NDArray[np.float64]]:
     """Return the means of every row over the draws; a draw with only NaN in a row is left out for that row."""
     n = len(next(iter(rows.values())))
     rng = np.random.default_rng(seed)
     values = np.stack([np.nan_to_num(row) for row in rows.values()], axis=1)
     counted = np.stack([~np.isnan(row) for row in rows.values()], axis=1).astype(np.float64)
     sums, counts = [], []
-    for first in range(0, draws, DRAWS_AT_ONCE):
-        weights = rng.multinomial(n, np.full(n, 1 / n), size=min(DRAWS_AT_ONCE, draws - first)).astype(np.float64)
+    for first in range(0, DRAWS, DRAWS_AT_ONCE):
+        weights = rng.multinomial(n, np.full(n, 1 / n), size=min(DRAWS_AT_ONCE, DRAWS - first)).astype(np.float64)
         sums.append(weights @ values)
         counts.append(weights @ counted)
     total, count = np.concatenate(sums), np.concatenate(counts)

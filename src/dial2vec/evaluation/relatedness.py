@@ -10,6 +10,9 @@ from scipy.stats import rankdata
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import COSINE_STEP, rank_others, stepped
 
+# Queries at a time; whoever reads the cosines needs some times as many times n float64.
+BLOCK = 256
+
 
 def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int | None = None) -> float:
     """Return the mean over queries of Spearman's correlation of cosine with relevance, in [-1, 1]; higher is better.
@@ -66,9 +69,9 @@ def spearman_ceiling(labels: Sequence[str | int]) -> float:
     return float((counts * per_label).sum() / counts.sum())
 
 
-def cosine_blocks(vectors: np.ndarray, *, block: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def cosine_blocks(vectors: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield indices of queries [b] and their cosines to all dialogues [b, n] float64, in steps of `COSINE_STEP`."""
     units = normalised(vectors)
-    for start in range(0, len(units), block):
-        queries = np.arange(start, min(start + block, len(units)))
+    for start in range(0, len(units), BLOCK):
+        queries = np.arange(start, min(start + BLOCK, len(units)))
         yield queries, stepped(units[queries] @ units.T)

@@ -1,4 +1,5 @@
 import re
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
+from dial2vec.evaluation import relatedness
 from dial2vec.evaluation.clustering import accuracy, kmeans
 from dial2vec.evaluation.relatedness import cosine_blocks
 from dial2vec.evaluation.report.confusion import confusion
@@ -40,13 +42,14 @@ def test_overlap_is_undefined_without_pairs_of_both_kinds(labels):
 def test_overlap_is_one_minus_the_one_sided_kolmogorov_smirnov_distance_in_blocks_of_any_size(seed, block):
     rng = np.random.default_rng(seed)
     vectors, labels = rng.normal(size=(9, 3)), np.array(list("aabbbcccc"))
-    _, cosines = next(cosine_blocks(vectors, block=9))
+    _, cosines = next(cosine_blocks(vectors))
     first, second = np.triu_indices(9, 1)
     same = labels[first] == labels[second]
     # In the steps in which they are counted: two cosines within 0.0001 are a tie.
     steps = np.floor((cosines[first, second] + 1) / 2 * 20_000)
     expected = 1 - ks_2samp(steps[~same], steps[same], alternative="greater").statistic
-    assert similarities(vectors, labels.tolist(), block=block).overlap == pytest.approx(expected)
+    with patch.object(relatedness, "BLOCK", block):
+        assert similarities(vectors, labels.tolist()).overlap == pytest.approx(expected)
 
 
 def test_clusters_stand_under_their_labels_and_the_stray_dialogue_beside_the_diagonal():

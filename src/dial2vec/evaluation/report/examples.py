@@ -15,6 +15,8 @@ from dial2vec.evaluation.report.neighbours import NearestDialogues, Neighbours
 
 # Limits of a transcript, and nearest dialogues on a card.
 TURNS, CHARACTERS, NEAREST = 12, 400, 3
+# Dialogues that got better, and that got worse; whose nearest one has another label; and without labels, at most.
+CHANGED, WRONG, MOST = 3, 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +32,7 @@ class Example:
 
 
 def choose_examples(
-    start: NearestDialogues,
-    trained: NearestDialogues,
-    labels: Sequence[str],
-    neighbours: Neighbours,
-    *,
-    changed: int = 3,
-    wrong: int = 2,
+    start: NearestDialogues, trained: NearestDialogues, labels: Sequence[str], neighbours: Neighbours
 ) -> list[Example]:
     """Return the dialogues to show, each once.
 
@@ -45,15 +41,13 @@ def choose_examples(
     only if no other is left.
 
     :param labels: n labels.
-    :param changed: maximum number of dialogues that got better, and that got worse.
-    :param wrong: maximum number of dialogues whose nearest one has another label; a mutual pair counts once.
     """
     gains = np.where(neighbours.counted, neighbours.trained - neighbours.start, 0)
     precision = np.nan_to_num(trained.precisions - start.precisions)
     nearest = _hits(trained, labels).astype(np.int64) - _hits(start, labels)
-    better = _varied(np.lexsort((-precision, -gains, -nearest)), gains > 0, labels)[:changed]
-    worse = _varied(np.lexsort((precision, gains, nearest)), gains < 0, labels)[:changed]
-    confident = _confident_errors(trained, labels, without={*better, *worse})[:wrong]
+    better = _varied(np.lexsort((-precision, -gains, -nearest)), gains > 0, labels)[:CHANGED]
+    worse = _varied(np.lexsort((precision, gains, nearest)), gains < 0, labels)[:CHANGED]
+    confident = _confident_errors(trained, labels, without={*better, *worse})[:WRONG]
     groups = {"better": better, "worse": worse, "still wrong": confident}
     return [Example(query, why) for why, queries in groups.items() for query in queries]
 
@@ -64,14 +58,13 @@ def _hits(ranked: NearestDialogues, labels: Sequence[str]) -> NDArray[np.bool_]:
     return np.asarray(codes[ranked.nearest[:, 0]] == codes)
 
 
-def choose_changed(kept: NDArray[np.int64], groups: Sequence[str], *, most: int = 4) -> list[Example]:
+def choose_changed(kept: NDArray[np.int64], groups: Sequence[str]) -> list[Example]:
     """Return the dialogues whose nearest ones changed most, from different groups if possible.
 
     :param kept: number of nearest dialogues that stayed, int64 [n], as returned by `neighbours.kept_neighbours`.
     :param groups: group of each dialogue.
-    :param most: maximum number of dialogues.
     """
-    order = _varied(np.argsort(kept, kind="stable"), kept < kept.max(initial=0), groups)[:most]
+    order = _varied(np.argsort(kept, kind="stable"), kept < kept.max(initial=0), groups)[:MOST]
     return [Example(query, "changed") for query in order]
 
 

@@ -67,12 +67,9 @@ def neighbours_of(start: NearestDialogues, trained: NearestDialogues, labels: Se
     return Neighbours(depth, others >= depth, *hits)
 
 
-def kept_neighbours(start: NearestDialogues, trained: NearestDialogues, *, depth: int = DEPTHS[0]) -> NDArray[np.int64]:
-    """Return how many of the nearest dialogues of each are the same by both encoders, int64 [n].
-
-    :param depth: number of nearest dialogues to compare.
-    """
-    pairs = zip(start.nearest[:, :depth], trained.nearest[:, :depth], strict=True)
+def kept_neighbours(start: NearestDialogues, trained: NearestDialogues) -> NDArray[np.int64]:
+    """Return how many of the nearest dialogues of each are the same by both encoders, int64 [n]."""
+    pairs = zip(start.nearest, trained.nearest, strict=True)
     return np.array([len(np.intersect1d(*pair)) for pair in pairs], dtype=np.int64)
 
 
@@ -90,21 +87,19 @@ class NearestDialogues:
     cosines: np.ndarray
 
 
-def rank_nearest(vectors: np.ndarray, labels: Sequence[str], *, depth: int = 10, block: int = 256) -> NearestDialogues:
+def rank_nearest(vectors: np.ndarray, labels: Sequence[str]) -> NearestDialogues:
     """Rank all other dialogues by cosine for every dialogue; hits come last among equals, as in `retrieval_scores`.
 
     The mean of the average precisions without NaN is the MAP of `retrieval_scores`.
 
     :param vectors: vectors of the dialogues, float32 [n, d]; a zero vector has cosine 0 to all.
     :param labels: n labels.
-    :param depth: maximum number of nearest dialogues to keep.
-    :param block: queries per block; memory is about six times `block` x n float64.
     """
     codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)[1:]
-    depth = max(min(depth, len(codes) - 1), 0)
+    depth = max(min(DEPTHS[0], len(codes) - 1), 0)
     ranks = np.arange(1, len(codes) + 1)
     precisions, nearest, similar = np.full(len(codes), np.nan), [], []
-    for queries, cosines in cosine_blocks(vectors, block=block):
+    for queries, cosines in cosine_blocks(vectors):
         rows = np.arange(len(queries))[:, None]
         same = codes[queries, None] == codes
         # The lowest bit, below the cosine step, marks a hit. The query itself comes last and is no hit.

@@ -31,16 +31,15 @@ class Similarities:
     overlap: float
 
 
-def similarities(vectors: np.ndarray, labels: Sequence[str], *, block: int = 256) -> Similarities:
+def similarities(vectors: np.ndarray, labels: Sequence[str]) -> Similarities:
     """Count each pair of different dialogues once, by its cosine.
 
     :param vectors: vectors of the dialogues, float32 [n, d]; a zero vector has cosine 0 to all.
     :param labels: n labels.
-    :param block: dialogues per block; memory is about four times `block` x n float64.
     """
     codes = np.unique(np.asarray(labels), return_inverse=True)[1]
     counts = np.zeros((2, STEPS))
-    for queries, cosines in cosine_blocks(vectors, block=block):
+    for queries, cosines in cosine_blocks(vectors):
         later = queries[:, None] < np.arange(len(codes))
         same = codes[queries, None] == codes
         for kind, pairs in enumerate((later & same, later & ~same)):
