@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from conversations.files import write_json, write_json_lines
+from conversations.files import numbered_lines, write_json, write_json_lines
 from dial2vec.config import Settings
 from dial2vec.errors import ArtifactError
 from dial2vec.pipeline.artifacts import Artifacts
@@ -52,17 +52,15 @@ def keep_cells(path: Path, cells: Iterable[Cell]) -> None:
 def read_cells(path: Path) -> dict[Place, Cell]:
     """Return the cells of a file by place; none if the file does not exist.
 
-    :raises ArtifactError: if a line is no cell, or the file cannot be read.
+    :raises ArtifactError: if a line is no cell.
+    :raises CorpusError: if the file cannot be read.
     """
     if not path.exists():
         return {}
     cells = {}
-    try:
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            cell = _cell_of_line(line, path, number)
-            cells[cell.place] = cell
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"{path} cannot be read: {error}. Give a file of cells, or a new one.") from error
+    for number, line in numbered_lines(path, "a file of cells"):
+        cell = _cell_of_line(line, path, number)
+        cells[cell.place] = cell
     return cells
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-from conversations.files import reading_errors, write_json_lines
+from conversations.files import numbered_lines, write_json_lines
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe
@@ -43,9 +43,7 @@ class KeptRuns:
     def _read(self) -> dict[str, Figures]:
         if self.path is None or not self.path.exists():
             return {}
-        with reading_errors(self.path):
-            lines = self.path.read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines, start=1):
+        for number, line in numbered_lines(self.path, "a file of runs"):
             try:
                 record = json.loads(line)
                 self._known[json.dumps(record["settings"], sort_keys=True)] = record["figures"]

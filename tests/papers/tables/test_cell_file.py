@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from conversations.files import write_json
-from dial2vec.errors import ArtifactError, Dial2vecError
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec_papers.tables import grid as grid_module
 from dial2vec_papers.tables.cell_file import keep_cells, read_cells, take_cells
@@ -99,7 +99,7 @@ def test_a_line_that_is_no_cell_is_named_and_the_file_left_as_it_is(tmp_path, li
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(ArtifactError, match=r"cannot be read: .* Give a file of cells"):
+    with pytest.raises(CorpusError, match="cannot be read: it is a folder; expected a file of cells"):
         read_cells(tmp_path)
 
 
