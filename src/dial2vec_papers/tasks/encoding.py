@@ -154,10 +154,10 @@ def encode_distinct(encode: Callable[[Sequence[T]], NDArray[np.float32]], texts:
 
     Sorted first, so that the order of the data does not matter.
 
-    :raises Dial2vecError: if the encoder returns a wrong number of rows, or NaN or infinity.
+    :raises Dial2vecError: if the encoder returns NaN or infinity.
     """
     distinct: list[T] = sorted(set(texts))
-    vectors = _rows(encode, distinct)
+    vectors = np.asarray(encode(distinct), dtype=np.float32)
     broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(broken):
         shown = distinct[broken[0]]
@@ -167,16 +167,6 @@ def encode_distinct(encode: Callable[[Sequence[T]], NDArray[np.float32]], texts:
             "diverged or the model is damaged: lower the learning rate or load another one."
         )
     return Encoded(vectors, {text: row for row, text in enumerate(distinct)})
-
-
-def _rows(encode: Callable[[Sequence[T]], NDArray[np.float32]], texts: Sequence[T]) -> NDArray[np.float32]:
-    vectors = np.asarray(encode(texts), dtype=np.float32)
-    if vectors.ndim != 2 or len(vectors) != len(texts):
-        raise Dial2vecError(
-            f"the encoder gave an array of shape {list(vectors.shape)} for {len(texts)} texts; expected one row per "
-            "text. Return an array [n, d] from the function that encodes."
-        )
-    return vectors
 
 
 def remembering(reader: Reader) -> Reader:
@@ -198,7 +188,7 @@ def _remembered(encode: Callable[[Sequence[T]], NDArray[np.float32]]) -> Callabl
     def encoded(texts: Sequence[T]) -> NDArray[np.float32]:
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            known.update(zip(new, _rows(encode, new), strict=True))
+            known.update(zip(new, encode(new), strict=True))
         return np.stack([known[text] for text in texts])
 
     return encoded

@@ -6,7 +6,7 @@ import pytest
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.papers.codes import code_vectors, give_codes, new_codes
-from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.errors import ModelError
 from dial2vec_papers.tasks.encoding import (
     Reader,
     encode_distinct,
@@ -16,7 +16,7 @@ from dial2vec_papers.tasks.encoding import (
     texts_and_roles,
 )
 from dial2vec_papers.tasks.response_selection import draw_queries
-from tests.papers.tasks.fakes import context, reading
+from tests.papers.tasks.fakes import context
 from tests.tiny_models import build
 
 
@@ -39,14 +39,6 @@ def test_no_text_and_no_context_is_encoded_twice_and_every_row_is_its_own():
         assert found.vectors.tolist() == [[1, 1], [2, 1]]
     assert asked[3:] == [context("ab"), context("b", "a")]
     assert remembered.similarity == "dot"
-
-
-def test_an_encoder_that_loses_texts_is_told_so_through_what_remembers_too():
-    reader = remembering(reading(lambda texts: np.zeros((1, 4), dtype=np.float32)))
-    with pytest.raises(Dial2vecError, match=r"shape \[1, 4\] for 2 texts; expected one row per text"):
-        encode_distinct(reader.utterances, ["a", "b"])
-    with pytest.raises(Dial2vecError, match=r"shape \[1, 4\] for 2 texts; expected one row per text"):
-        encode_distinct(reader.contexts, [context("a"), context("b")])
 
 
 def test_a_context_that_fits_has_the_ids_of_its_turns_joined_by_the_separator(tiny_folder):

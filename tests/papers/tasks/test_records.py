@@ -34,11 +34,6 @@ def test_each_text_is_encoded_once_in_an_order_that_does_not_depend_on_the_data(
     assert np.array_equal(encoded.vectors[encoded.rows(["b", "a", "b"])], encode(["b", "a", "b"]))
 
 
-def test_an_encoder_that_loses_texts_is_refused_with_both_numbers():
-    with pytest.raises(Dial2vecError, match=r"shape \[1, 4\] for 2 texts; expected one row per text"):
-        encode_distinct(lambda _: np.zeros((1, 4), dtype=np.float32), ["a", "b"])
-
-
 def test_a_vector_that_is_not_finite_is_refused_with_its_text():
     with pytest.raises(Dial2vecError, match="1 of 2 vectors hold NaN or infinity, the first for the text 'b'"):
         encode_distinct(lambda texts: np.array([[0.0], [np.nan]], dtype=np.float32), ["a", "b"])
