@@ -73,10 +73,15 @@ def write_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text, atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def write_json(path: Path, value: object) -> None:
     """Write `value` as indented JSON, atomically."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from conversations.dialogue import Dialogue
-from conversations.files import atomic_path, read_json, write_json
+from conversations.files import atomic_path, read_json, write_json, write_text
 from dial2vec.config import Settings, flat, part_of, parts_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.folder import folder_hash
@@ -54,8 +54,7 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     notes = [*drawn, *_notes(encoders["start"], [*dev, *test]), *_notes_of_parts(parts)]
     shown = _shown(encoders, test, on_test, settings)
     page = render_report(_report(artifacts, settings, shown, spreads["test"], sizes=sizes, notes=notes))
-    with atomic_path(artifacts.report) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_text(artifacts.report, page)
     if scores["start"] is None or scores["trained"] is None:
         return f"no figures on test: {NO_LABELS}"
     start, trained, student = scores["start"], scores["trained"], scores["student"]

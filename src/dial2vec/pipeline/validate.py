@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import asdict, replace
 
 from conversations.dialogue import Quarantined, write_quarantine
-from conversations.files import atomic_path, read_json, write_json
+from conversations.files import atomic_path, read_json, write_json, write_text
 from conversations.progress import bar_of
 from dial2vec.config import Settings, Validate, part_of
 from dial2vec.data.corpora import get_corpus
@@ -108,9 +108,8 @@ def _write_verdict(
     earlier: Profile | None,
 ) -> None:
     write_json(artifacts.validation, {"quarantined": len(quarantine), "expectations": list(map(asdict, results))})
-    with atomic_path(artifacts.validation_page) as temporary:
-        page = render_validation(artifacts.corpus, profile, results, quarantine, earlier=earlier)
-        temporary.write_text(page, encoding="utf-8")
+    page = render_validation(artifacts.corpus, profile, results, quarantine, earlier=earlier)
+    write_text(artifacts.validation_page, page)
 
 
 def _earlier(artifacts: Artifacts, profile: Profile) -> Profile | None:

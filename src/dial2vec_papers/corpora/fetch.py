@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 from tqdm import tqdm
 
-from conversations.files import atomic_path, sha256_of, write_errors
+from conversations.files import atomic_path, sha256_of, write_errors, write_text
 from dial2vec.data.corpora.corpus import MIRROR
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora.archive import below_top, damage, find_archive
@@ -221,8 +221,7 @@ def record_digest(archive: Path) -> None:
     path = archive.with_name(archive.name + DIGEST)
     line = f"{sha256_of(archive).hex()}  {archive.name}\n"
     if not path.is_file() or path.read_text(encoding="utf-8") != line:
-        with atomic_path(path) as temporary:
-            temporary.write_text(line, encoding="utf-8")
+        write_text(path, line)
     for other in _records(archive.parent):
         if other != path:
             other.unlink()

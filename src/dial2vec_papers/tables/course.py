@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conversations.dialogue import Dialogue
-from conversations.files import atomic_path, read_json, write_json
+from conversations.files import read_json, write_json, write_text
 from dial2vec.config import Settings
 from dial2vec.errors import ModelError
 from dial2vec.evaluation.scores import score
@@ -97,8 +97,7 @@ def trained_student(
     # A killed run may have left a student of other settings beside a training of these.
     if not (scratch.distillation.is_file() and marked.is_file() and marked.read_text() == marks[1]):
         distil(scratch, settings)
-        with atomic_path(marked) as temporary:
-            temporary.write_text(marks[1])
+        write_text(marked, marks[1])
     if scratch.kept_student is None:
         raise ModelError(str(read_json(scratch.distillation)["sentence"]))
     return StudentEncoder.from_pretrained(scratch.student), training
@@ -127,8 +126,7 @@ def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:
         for name in ("train", "dev"):
             shutil.copyfile(artifacts.split(name), scratch.split(name))
         shutil.copyfile(artifacts.split_report, scratch.split_report)
-        with atomic_path(marked) as temporary:
-            temporary.write_text(mark)
+        write_text(marked, mark)
     return scratch
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from conversations.files import atomic_path
+from conversations.files import write_text
 from dial2vec.evaluation import TASKS
 from dial2vec_papers.tables.cells import Cell
 from dial2vec_papers.tables.charts import draw_results
@@ -287,6 +287,5 @@ def write_paper_tables(cells: Sequence[Cell], folder: Path) -> list[Path]:
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     """Write files by name, and return their paths."""
     for name, text in texts.items():
-        with atomic_path(folder / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
     return [folder / name for name in texts]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue, read_dialogues
-from conversations.files import atomic_path
 from dial2vec.draws import stable_hash
 from dial2vec.evaluation.geometry import COLOURS, lay_out
+from dial2vec_papers.tables.charts import save_picture
 from dial2vec_papers.tasks.answer_tuning import pairs_of
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.intents import IntentSet
@@ -62,7 +62,7 @@ def draw_intents(reader: Reader, data: IntentSet, path: Path, *, seed: int) -> N
     if others:
         _black(axes, points[encoded.rows(others)])
     axes.legend(fontsize=6, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def draw_answers(reader: Reader, dialogues: Iterable[Dialogue], path: Path, *, data: str, seed: int) -> None:
@@ -88,7 +88,7 @@ def draw_answers(reader: Reader, dialogues: Iterable[Dialogue], path: Path, *, d
         axes.plot(*zip(asked, told_by, strict=True), color=colour, linewidth=0.6, alpha=0.6)
         axes.scatter(*asked, marker="^", s=30, color=colour, linewidths=0)
         axes.scatter(*told_by, marker="o", s=22, color=colour, linewidths=0)
-    _save(figure, path)
+    save_picture(figure, path)
 
 
 def _drawn(names: Sequence[str], n: int, seed: int) -> list[str]:
@@ -109,8 +109,3 @@ def _axes(title: str) -> tuple[Any, Any]:
 
 def _black(axes: Any, points: NDArray[np.float32]) -> None:
     axes.scatter(*points.T, s=12, facecolors="none", edgecolors="black", linewidths=0.7)
-
-
-def _save(figure: Any, path: Path) -> None:
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png", metadata={"Software": None})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from conversations.files import atomic_path
+from conversations.files import write_text
 from dial2vec.config import Schedule
 from dial2vec.errors import SettingsError
 
@@ -61,6 +61,5 @@ def write_deployment(root: Path, schedule: Schedule, *, shared: bool = False) ->
         ],
     }
     path = root / "prefect.yaml"
-    with atomic_path(path) as temporary:
-        temporary.write_text(HEAD + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    write_text(path, HEAD + yaml.safe_dump(content, sort_keys=False))
     return path

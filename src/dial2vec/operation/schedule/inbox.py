@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from conversations.files import atomic_path, write_json
+from conversations.files import write_json, write_text
 from conversations.redaction import Masks
 from conversations.writing import LONGEST_NAME
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
@@ -159,8 +159,7 @@ class _Box:
         folder, other = (REFUSED, IMPORTED) if refused else (IMPORTED, REFUSED)
         target, twin = self.at(folder, path.name), self.at(other, path.name)
         if refused:
-            with atomic_path(_reason(target)) as temporary:
-                temporary.write_text(f"{refused}\n", encoding="utf-8")
+            write_text(_reason(target), f"{refused}\n")
             self.say(f"{path.name} was refused: {without_quotes(refused)}")
         write_json(self.at(RECEIPTS, f"{path.name}.json"), receipt)
         for old in (twin, _reason(twin)):

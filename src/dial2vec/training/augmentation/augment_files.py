@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conversations.dialogue import Dialogue, Quarantined, read_dialogues
-from conversations.files import atomic_path, write_errors, write_json_lines
+from conversations.files import write_errors, write_json_lines, write_text
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, did_you_mean
 from dial2vec.training.augmentation import WAYS, Tools, Variant, augment
@@ -72,8 +72,7 @@ def augment_file(
     variants = augment(chosen, names, tools=_tools(names, models, dialogues, seed=seed), seed=seed)
     write_json_lines(output / "variants.jsonl", _records(chosen, variants))
     page = render_variants(list(zip(chosen[:SHOWN], variants[:SHOWN], strict=True)))
-    with atomic_path(output / "variants.html") as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_text(output / "variants.html", page)
     changed = Counter(variant.way for own in variants for variant in own if variant.changed)
     for way in names:
         kind = "keeps the intent" if WAYS[way].preserving else "changes the intent"
