@@ -78,7 +78,7 @@ def as_candidate(start, encoder, found, folder):
         weights.data += 0.05 * torch.randn(weights.shape, generator=generator)
     (folder / "c").mkdir()
     save_weights(encoder, folder / "c" / "weights-1.safetensors")
-    write_candidates(folder / "candidates", checkpoints=folder / "c", reading=found.reading)
+    write_candidates(folder / "candidates", checkpoints=folder / "c", like=replace(START, reading=found.reading))
     [first, last] = read_candidates(folder / "candidates")
     assert (first, last.reading) == (START, found.reading)
     apply_candidate(start, last, folder / "candidates").save_pretrained(folder / "model")

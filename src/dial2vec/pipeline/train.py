@@ -6,7 +6,7 @@ import csv
 import hashlib
 import json
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from conversations.files import atomic_path, sha256_of, write_json
@@ -17,7 +17,7 @@ from dial2vec.extension import methods
 from dial2vec.files import code_hash
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.training.candidates import write_candidates
+from dial2vec.training.candidates import START, write_candidates
 from dial2vec.training.loop import Trained
 from dial2vec.training.methods import method_of
 from dial2vec.training.methods.neighbours import fit_maps
@@ -61,9 +61,7 @@ def _write(
         head=plan.head,
         maps=maps,
         base=artifacts.adaptation / f"weights-{before.steps}.safetensors" if before.steps else None,
-        added=plan.added,
-        reading=plan.reading,
-        codes=0 if plan.codes is None else len(plan.codes),
+        like=replace(START, added=plan.added, reading=plan.reading, codes=0 if plan.codes is None else len(plan.codes)),
     )
     _write_curve(artifacts, result)
     write_json(artifacts.training, asdict(result) | {"note": plan.note, "before": asdict(before)})

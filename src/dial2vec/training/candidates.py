@@ -64,9 +64,7 @@ def write_candidates(
     head: Head | None = None,
     maps: Mapping[int, Mapping[str, Head]] | None = None,
     base: Path | None = None,
-    added: tuple[str, ...] = (),
-    reading: Reading | None = None,
-    codes: int = 0,
+    like: Candidate = START,
 ) -> int:
     """Write all candidates of a training run, the base encoder first, and return their number.
 
@@ -74,9 +72,7 @@ def write_candidates(
     :param head: Head on the encoder during training; None for no head.
     :param maps: Heads fitted on the vectors of a step, by step and name, the most cautious first; step 0 is the base.
     :param base: File with the weights that the run started from; None if it started from the base encoder.
-    :param added: Tokens that the encoder got before training.
-    :param reading: Way in which the checkpoints read dialogues; None is the base encoder's.
-    :param codes: Number of codes that training gave the encoder.
+    :param like: Tokens, way of reading and codes of the checkpoints.
     """
     maps = maps or {}
     steps = sorted(int(path.stem.split("-")[1]) for path in checkpoints.glob("weights-*.safetensors"))
@@ -92,15 +88,13 @@ def write_candidates(
             if step:
                 file = f"weights-{step}.safetensors"
                 shutil.copyfile(checkpoints / file, temporary / file)
-                trained = Candidate(
-                    f"checkpoint of step {step}",
-                    step,
-                    file,
+                trained = replace(
+                    like,
+                    name=f"checkpoint of step {step}",
+                    step=step,
+                    weights=file,
                     head=None if head is None else TRAINED_HEAD,
                     base=None if base is None else BASE,
-                    added=added,
-                    reading=reading,
-                    codes=codes,
                 )
                 candidates.append(trained)
             for name, fitted in maps.get(step, {}).items():
