@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from dial2vec.evaluation import NO_LABELS, TASKS
 from dial2vec.evaluation.intervals import Gain, Interval
 from dial2vec.registry import corpus_of
 from dial2vec.registry.promotion import Contender, Scores, Verdict
-from dial2vec.registry.records import TrainingRecord
+from dial2vec.registry.records import TrainingRecord, size_of
 
 VERDICT = "\n\n## Verdict\n\n"
 TITLES = {"purity": "purity", "spearman": "Spearman", "map": "MAP"}
@@ -60,17 +59,11 @@ def _origin(record: TrainingRecord) -> str:
             teacher = f"version {record.teacher_version} of dial2vec-{corpus_of(record.corpus)}"
         return (
             f"by a student of {teacher}, trained on {day}.\n\nThe student is a table with a vector per token, "
-            f"{_megabytes(record.model):.1f} MB on disk. It adds the vectors of a dialogue's tokens, so splitting "
+            f"{size_of([record.model]) / 1e6:.1f} MB on disk. It adds the vectors of a dialogue's tokens, so splitting "
             "texts into tokens takes most of its time. It needs no transformer, no torch and no GPU."
         )
     method = record.params.get("train.method", "")
     return f"trained from {record.start_name}" + (f" by method {method}" if method else "") + f" on {day}."
-
-
-def _megabytes(folder: Path) -> float:
-    """Return the size of a folder; files that are linked with each other count once."""
-    files = [path.stat() for path in folder.rglob("*") if path.is_file()]
-    return sum({(file.st_dev, file.st_ino): file.st_size for file in files}.values()) / 1e6
 
 
 def _reading(record: TrainingRecord) -> str:

@@ -25,7 +25,7 @@ from dial2vec.registry import SMALL
 from dial2vec.registry.by_hand import settled
 from dial2vec.registry.decisions import record
 from dial2vec.registry.promotion import figures_sentence
-from dial2vec.registry.records import CANDIDATE, CHAMPION, PREVIOUS, PRUNED, Decision, local_minute
+from dial2vec.registry.records import CANDIDATE, CHAMPION, PREVIOUS, PRUNED, Decision, local_minute, size_of
 from dial2vec.registry.store import (
     SERVER,
     aliases_of,
@@ -107,7 +107,7 @@ def old_versions(root: Path, corpus: str, rules: Prune, *, chosen: Sequence[str]
                     why[number].append(f"version {teachers[number]} of its student imitates it")
                 if why[number] and name == small:
                     teachers[version.tags.get("teacher_version", "")] = number
-                created, size = version.creation_timestamp / 1000, _size(_folders(client, root, version))
+                created, size = version.creation_timestamp / 1000, size_of(_folders(client, root, version))
                 done.append(OldVersion(name, number, version.tags.get("kind", ""), created, size, tuple(why[number])))
     return sorted(done, key=lambda old: (old.corpus, int(old.version)))
 
@@ -252,9 +252,3 @@ def _folders(client: MlflowClient, root: Path, version: ModelVersion) -> list[Pa
     names = [f"{folder}/{Path(location).name}" for folder in ("registered", "models")]
     names += [version.run_id] if version.run_id else []
     return [artifacts / name for name in names]
-
-
-def _size(folders: Sequence[Path]) -> int:
-    """Return the bytes of some folders; hard links of one file count once."""
-    files = [path.stat() for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return sum({stat.st_ino: stat.st_size for stat in files}.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -167,3 +168,9 @@ class Decision:
         elif self.before:
             champion = f"champion stays version {self.after}"
         return f"{local_minute(self.when)}  {self.title}; {champion}. {self.reason}"
+
+
+def size_of(folders: Iterable[Path]) -> int:
+    """Return the bytes of some folders; hard links of one file count once."""
+    files = [path.stat() for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return sum({(stat.st_dev, stat.st_ino): stat.st_size for stat in files}.values())
