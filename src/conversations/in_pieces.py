@@ -48,7 +48,6 @@ class Piece:
 class Way:
     """How each piece of a table is read.
 
-    :param source: Table.
     :param folder: Folder for what the pieces hold.
     :param header: First line, with the names of the columns.
     :param kept: Meanings of the columns.

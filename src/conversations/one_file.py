@@ -84,7 +84,6 @@ DROPPED = "dropped"
 class FileReader:
     """Reads one file.
 
-    :param path: File.
     :param name: Prefix of the ids of dialogues without an id.
     :param options: Options of the user.
     :param kept: Readings of earlier files of the corpus, of which one has to fit; () accepts any.

@@ -80,7 +80,6 @@ class Example:
     """A tiny export in the true form of its tool, with made-up words.
 
     :param file: Name of the file; its ending tells the format.
-    :param text: Content.
     :param gives: Dialogues that it holds: `id`, `turns` as [speaker, text], `labels`, `date`, `left_out`.
     """
 
@@ -101,7 +100,6 @@ class Recipe:
     :param source: Address of the format's documentation, or of a public sample.
     :param has: Expressions that find something in most records; the recipe with the most of them is used.
     :param decode: Columns that hold JSON as text, or objects with lists as text.
-    :param id: Id of the dialogue.
     :param rest: True if rows without an id are one dialogue, which has the name of the file.
     :param spans: True if its id tells that a dialogue goes on in other files of a folder, "folders" in other folders.
     :param turns: List of turns in a record, or a text that holds them as lines.
@@ -114,16 +112,12 @@ class Recipe:
     :param reshape: Named steps by which records are reshaped before they are read (`guessing.reshaping.STEPS`).
     :param skip: Expression that is true for records without a dialogue, such as settings.
     :param branch: Order of a tree of messages.
-    :param speaker: Speaker of a turn.
-    :param text: Text of a turn.
-    :param time: Time of a turn.
     :param day: Date of a turn, if `time` is a clock.
     :param versions: A message's id, and its version: only the newest one counts.
     :param order: "time" sorts turns by time, "as is" keeps them; None sorts records and keeps lines.
     :param date: Start of the dialogue, if the turns have no time.
     :param labels: Labels of the dialogue, each with True if a text may hold several.
     :param metadata: Further values of the dialogue, by key; None takes all plain values without another meaning.
-    :param html: True if the texts are HTML.
     :param replace: Text by the pattern that it replaces in texts, such as marks of pauses.
     :param alternate: Speakers who take turns if `speaker` finds nobody: names, or an expression that finds them.
     :param join: Text between consecutive pieces of one speaker, which are one turn; None keeps pieces apart.

@@ -56,7 +56,6 @@ def in_parts(records: Iterable[Record], titles: Sequence[str], name: str) -> Ite
     """Yield the rows of several tables with an id for each table: its title, or the file's name and a number.
 
     :param titles: Lines above the first table.
-    :param name: Name of the file.
     """
     known: set[str] = set()
     number, above = 1, list[Record]()

@@ -67,7 +67,6 @@ class Columns(NamedColumns):
     :param day: Column of dates if `time` holds only clock times.
     :param opening: Column of an object that is the first turn, outside `turns`; `ITSELF` means the record.
     :param closing: Column of an answer that follows the `turns`: a text, a turn or a list of turns.
-    :param html: True if the texts are HTML.
     :param speaker_key: Key of the speaker's name in an object; "" takes the best known one.
     :param branch: Keys of a message's id and of the one it answers, if a chat has branches: the newest one counts.
     :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.

@@ -30,8 +30,6 @@ BLOCK = 5000
 class Signed:
     """What dividing needs to know of some dialogues.
 
-    :param ids: Their ids.
-    :param labels: Their labels.
     :param official: The split that each names; None if it names none.
     :param signatures: Their signatures, uint32 [n, 126].
     """
@@ -63,7 +61,6 @@ def signed_blocks(dialogues: Iterable[Dialogue]) -> Iterator[Signed]:
 class Copy:
     """A dialogue that nearly equals a dialogue of another split.
 
-    :param place: Place of the dialogue.
     :param of: Place of the other dialogue.
     :param similarity: Estimated Jaccard similarity of their word triples, at most 1.
     """
@@ -77,8 +74,6 @@ class Copy:
 class Division:
     """A corpus of n dialogues, divided into splits.
 
-    :param ids: Ids of the dialogues.
-    :param labels: Labels of the dialogues.
     :param assigned: Split of each dialogue, int8 [n]: a place in `SPLITS`, or `LEFT_OUT`.
     :param several: Places of dialogues left out of an official dev or test because they have several labels.
     :param copies: Near-duplicates in dev and test of dialogues in an earlier split of their own corpus. They are left

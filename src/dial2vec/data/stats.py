@@ -30,7 +30,6 @@ WIDTH = 100
 class Count:
     """Counts of some dialogues.
 
-    :param dialogues: Number of dialogues.
     :param turns: Mean number of turns; 0 if there are no dialogues.
     :param words: Mean number of words, as stage validate counts them; 0 if there are no dialogues.
     :param labels: Number of different labels.

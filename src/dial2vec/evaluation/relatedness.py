@@ -38,7 +38,6 @@ def spearman_of_partners(vectors: np.ndarray, labels: Sequence[str | int], *, se
 
     :param vectors: [n, d] float32, n at least 2; a zero vector has cosine 0 to everything.
     :param labels: n labels.
-    :param seed: seed of the draws.
     :param draws: number of draws of partners, whose correlations are averaged, at least 1; the paper's is 1.
     """
     units, codes, n = normalised(vectors), np.unique(np.asarray(labels), return_inverse=True)[1], len(vectors)

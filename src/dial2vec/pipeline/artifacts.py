@@ -24,7 +24,6 @@ class Artifacts:
     """Paths of one corpus in a project.
 
     :param root: folder with `params.yaml` and `dvc.yaml`.
-    :param corpus: name of the corpus.
     """
 
     root: Path

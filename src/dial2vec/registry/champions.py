@@ -58,7 +58,6 @@ def promote(
     :param compare: function for dev without labels; from a rival's and the candidate's folder it returns why the
         candidate is not better, or None if it is.
     :param dev_hash: hash of the present dev split; None means the candidate's.
-    :param seed: seed of the bootstrap.
     :raises ModelError: if nothing is registered, or the store cannot be used.
     :raises BusyError: if another process has moved the champion meanwhile.
     """

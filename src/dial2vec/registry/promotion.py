@@ -67,7 +67,6 @@ def judge(
     :param start: untrained encoder that the candidate was trained from; often the champion itself.
     :param teacher: encoder that a student imitates; None for other candidates.
     :param margins: minimum gains in points (negative ones allow a loss) and the confidence of the interval.
-    :param seed: seed of the bootstrap.
     """
     if candidate.version == champion.version:
         return Verdict(False, [already_champion(candidate.version)])

@@ -68,7 +68,6 @@ def fetch_traces(address: str, folder: Path) -> Path:
     """Write all traces of an experiment, with their spans, as JSON Lines, and return the file.
 
     :param address: Name or id of the experiment, as `opened_traces` takes it.
-    :param folder: Folder for the file.
     :raises ModelError: if the store cannot be used, or has no such experiment, or no traces in it.
     """
     # A folder in the name would be a folder in the export, too.

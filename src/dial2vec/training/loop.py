@@ -188,7 +188,6 @@ class Trained:
     """Record of a training run.
 
     :param history: One entry per logged step: "step", "loss", "learning_rate", "grad_norm".
-    :param steps: Optimiser steps.
     :param items: Number of different items.
     :param items_are: Name of the items: "dialogues", "pairs".
     :param cut: Number of items with a part that was cut at the length limit.

@@ -135,7 +135,6 @@ def _who_speaks(train: Iterable[Dialogue]) -> tuple[NDArray[np.int64], NDArray[n
 class Pools:
     """The turns of each role that can replace one another: all of them, or those of one cluster.
 
-    :param n_roles: Number of roles.
     :param turns: Turns of each role, sorted by cluster.
     :param cluster: Cluster of every turn of the training split; None if there is one pool per role.
     :param first: Start of each cluster in `turns`, and end of the last one, for each role.

@@ -29,7 +29,6 @@ class Given:
     :param encoder: Base encoder.
     :param dialogues: Training split.
     :param samples: Dialogues that may train, with their negatives.
-    :param settings: Settings of the project.
     :param vectors: Folder for the vectors and variants that a plan needs.
     """
 

@@ -22,7 +22,6 @@ class UtteranceSet(TrainingSet):
 
     :param dialogues: Dialogues whose utterances are numbered (`training.data.first_turns`).
     :param rows: Utterances of each item, int64 [m, k]; `NONE` for one that does not exist.
-    :param tokenizer: Tokenizer of the encoder.
     :param order: Items of the whole run, int64 [items, 2], from `training_order`; the second column is the row.
     :param options: Block of the method; utterances are cut to its `max_length`.
     :param auxiliary: Module that is trained with the encoder and discarded afterwards; None if there is none.

@@ -84,9 +84,6 @@ def generate_demo(*, n_dialogues: int = 2000, seed: int = 7) -> Iterator[Dialogu
     """Compose dialogues of a customer and an agent; four in five have one domain label, the others two.
 
     Dialogue i depends only on `seed` and i, so a longer corpus starts with the shorter one.
-
-    :param n_dialogues: Number of dialogues.
-    :param seed: Random seed.
     """
     for number in range(n_dialogues):
         rng = random.Random(f"{seed}/{number}")

@@ -62,10 +62,7 @@ class LinesOf:
 
 
 class FirstFiles:
-    """The file in which each id came first, over the parts of a folder in their order.
-
-    :param folder: Folder of the transcripts.
-    """
+    """The file in which each id came first, over the parts of a folder in their order."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -28,7 +28,6 @@ class Profile:
     """Summary of one version of a corpus, small enough to be committed.
 
     :param fingerprint: Hash of all dialogues and labels, independent of their order.
-    :param dialogues: Number of dialogues.
     :param turns: Number of turns in all dialogues.
     :param one_speaker: Number of dialogues with one speaker only.
     :param labels: Label -> number of dialogues, for the 100 most frequent labels, most frequent first.

@@ -22,7 +22,6 @@ class CandidateRow:
     :param criteria: criteria in the order of the columns, then the score; "–" if missing.
     :param verdict: verdict such as "clearly below the base encoder on silhouette".
     :param dev: dev figures in the order of the columns; "–" if missing.
-    :param chosen: True if the candidate was chosen.
     """
 
     name: str
@@ -41,7 +40,6 @@ class CandidateTable:
     :param dev: column titles of the dev figures; empty if no candidate has any.
     :param rows: candidates in the order of their steps.
     :param points: (uniformity, adjusted alignment) of the candidates with both, in the order of their steps.
-    :param point_names: candidate of each point.
     :param chosen_point: place of the chosen candidate in `points`; None if it has no point.
     :param by_labels: True if labels of dev were used for the choice.
     """

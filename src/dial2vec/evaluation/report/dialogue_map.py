@@ -48,7 +48,6 @@ class EncoderMap:
     :param title: "Start" or "Trained".
     :param method: "t-SNE" or "PCA".
     :param layers: SVG path of the points of each label, in the order of the legend.
-    :param names: names on the map.
     """
 
     title: str
@@ -89,7 +88,6 @@ def dialogue_maps(
     """Return one map per encoder, each turned to be as close as possible to the first; None without dialogues.
 
     :param dialogues: n dialogues.
-    :param labels: label of each dialogue.
     :param vectors: vectors, float32 [n, d], by title of the map.
     :param kind: word for what the labels are, "label" or "group".
     :param seed: seed of the layout and of the random draw from more than 2,500 dialogues.

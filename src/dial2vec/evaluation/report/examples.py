@@ -62,7 +62,6 @@ def choose_changed(kept: NDArray[np.int64], groups: Sequence[str]) -> list[Examp
     """Return the dialogues whose nearest ones changed most, from different groups if possible.
 
     :param kept: number of nearest dialogues that stayed, int64 [n], as returned by `neighbours.kept_neighbours`.
-    :param groups: group of each dialogue.
     """
     order = _varied(np.argsort(kept, kind="stable"), kept < kept.max(initial=0), groups)[:MOST]
     return [Example(query, "changed") for query in order]
@@ -133,7 +132,6 @@ def example_cards(
 ) -> list[ExampleCard]:
     """Return the cards of dialogues with labels: what got better, what got worse, and what is still wrong.
 
-    :param labels: label of each dialogue.
     :param ranked: nearest dialogues by "Start" and by "Trained".
     """
     hits = {"Start": neighbours.start, "Trained": neighbours.trained}

@@ -19,7 +19,6 @@ class Metric:
     :param meaning: one-line explanation for a newcomer.
     :param low: lowest possible value, as printed.
     :param high: highest possible value, as printed.
-    :param higher_is_better: True if higher is better.
     """
 
     key: str

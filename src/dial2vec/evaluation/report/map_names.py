@@ -60,7 +60,6 @@ def names_of_labels(points: Whole, codes: Whole, names: Sequence[str], side: int
     :param points: places of the dialogues, from 0 to `side`, int64 [n, 2].
     :param codes: label of each, int64 [n].
     :param names: names of the labels, the most important first.
-    :param side: side of the map.
     """
     waiting, cells = [], cells_of(points)
     for code, name in enumerate(names):

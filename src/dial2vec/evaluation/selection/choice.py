@@ -55,8 +55,6 @@ class EncodedCandidate:
 class CandidateResult:
     """Criteria and verdict of one candidate.
 
-    :param name: name of the candidate.
-    :param step: step of the candidate.
     :param criteria: each criterion on all dialogues, higher is better; empty if none was measured.
     :param ahead: share of resamplings in which the candidate is above the base encoder, per criterion, in [0, 1]; ties
         count half, so the base encoder has 0.5; empty if none was measured.
@@ -151,7 +149,6 @@ def choose_by_scores(
     """Choose the candidate with the highest figure, of equal ones the earlier; without figures, the base encoder stays.
 
     :param names: names of the candidates, the base encoder first.
-    :param steps: steps of the candidates.
     :param figures: figure of each candidate, higher is better; None or NaN if it could not be measured.
     :param title: title of the figures, such as "dev purity".
     """
@@ -174,7 +171,6 @@ def choose_last(names: Sequence[str], steps: Sequence[int]) -> Choice:
     """Choose the last candidate without measuring any.
 
     :param names: names of the candidates, the base encoder first.
-    :param steps: steps of the candidates.
     """
     last = len(names) - 1
     sentence = f"The {names[last]} was chosen: it is the last candidate, and none was compared."

@@ -30,7 +30,6 @@ NO_UTF8 = re.compile("[\udc80-\udcff]")
 class Arrival:
     """An export that was taken from the inbox.
 
-    :param corpus: Name of the corpus.
     :param name: Name of the file in the inbox's folders.
     :param refused: Reason why the file was refused; "" if it was imported.
     :param dialogues: Number of dialogues imported from it.

@@ -25,7 +25,6 @@ NAMED = 3
 class Reason:
     """Decision to train or not, with its reason.
 
-    :param train: True to train.
     :param words: Reason as a clause.
     """
 

@@ -30,11 +30,8 @@ from dial2vec.registry.records import local_minute
 class CorpusResult:
     """Result of a retraining for one corpus.
 
-    :param corpus: Name of the corpus.
     :param why: Reason why the corpus was trained, or not trained.
-    :param trained: True if it was trained.
     :param promoted: True if it has a new champion.
-    :param verdict: Verdict of the gate.
     :param small_promoted: True if its student's model has a new champion.
     :param small_verdict: Verdict of the gate on the student; "" if there is no student.
     :param failed: Reason of a failure; "" if there was none.
@@ -76,7 +73,6 @@ class Retraining:
     :param imported: Exports imported from the inbox.
     :param refused: Exports of the inbox that could not be used, with the reasons.
     :param corpora: Result of each corpus.
-    :param collections: Result of each collection.
     :param notes: Further sentences for people.
     :param before: End of an earlier retraining, in seconds since 1970, if nothing has changed since; otherwise None.
     :param key: Hash of the work; "" if it is not known yet.

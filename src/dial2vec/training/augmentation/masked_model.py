@@ -67,7 +67,6 @@ def load_masked(name: str | Path, *, device: str | None = None) -> MaskedModel:
 class _Mask(NamedTuple):
     """One mask.
 
-    :param turn: Index of the turn.
     :param word: Index of the word that is replaced, or before which a word is inserted.
     :param replaced: Replaced word without punctuation, which is not drawn again; "" for an insertion.
     :param draw: Random number in [0, 1) that selects one of the likely words.

@@ -54,7 +54,6 @@ class Tools:
 class Work(NamedTuple):
     """Input of a way.
 
-    :param dialogues: Dialogues to augment.
     :param vectors: Unit vectors of each dialogue's turns, [turns, d]; empty if no way needs them.
     :param tools: Tools, with all that the way needs.
     :param seed: Random seed of all draws.

@@ -23,7 +23,6 @@ class Translator:
     """A translation model with its tokenizer, as `load_translator` returns it.
 
     :param network: Any Hugging Face model that generates from a source text.
-    :param tokenizer: Tokenizer of the model.
     """
 
     network: Any

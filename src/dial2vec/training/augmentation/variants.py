@@ -27,7 +27,6 @@ from dial2vec.training.augmentation.translation import BackTranslation
 class Variant:
     """A dialogue made from another one.
 
-    :param way: Name of the way.
     :param dialogue: The variant, with id `<original's>#<way>` and the original's split. It keeps the labels if the
         intent is preserved; otherwise it has none, because they may no longer hold.
     :param preserving: True if the intent is the original's.

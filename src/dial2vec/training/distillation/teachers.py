@@ -49,7 +49,6 @@ class EncoderTeacher:
     """An encoder as a teacher: it knows every dialogue.
 
     :param encoder: Any encoder, or a student.
-    :param name: Its name.
     """
 
     encoder: Encoder

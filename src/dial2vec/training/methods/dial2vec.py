@@ -46,7 +46,6 @@ class SelfGuidedSet(TrainingSet):
 
     :param train: Training split.
     :param samples: Dialogues that may train, with their negatives.
-    :param tokenizer: Tokenizer of the encoder.
     :param order: Items of the whole run, int64 [items, 2]: (pass, place in `samples.dialogues`).
     """
 

@@ -144,7 +144,6 @@ class VariantSet(TrainingSet):
     :param dialogues: Dialogues that train.
     :param preserved: Variant of each dialogue that keeps its intent.
     :param corrupted: Variant of each dialogue that does not, None if nothing could be corrupted.
-    :param tokenizer: Tokenizer of the encoder.
     :param order: Items of the whole run, int64 [items, 2], from `training_order`; the second column is the dialogue.
     :param options: Block `intent_augmentation`; dialogues and variants train on their first `max_length` tokens.
     """
