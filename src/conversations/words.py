@@ -53,6 +53,11 @@ def words(text: str) -> list[str]:
     return text.split() if text.isascii() else WORD.findall(text)
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun: "1 turn", "2,000 turns"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def percent(share: float, more: int = 0) -> str:
     """Return a share in [0, 1] as "13%", one below 1 % with a decimal: "0.4%"; `more` decimals are added."""
     digits = more + (0 < share < 0.0095)

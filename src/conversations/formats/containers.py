@@ -22,6 +22,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from conversations.errors import CorpusError
+from conversations.files import write_json_lines
 from conversations.formats.addresses import as_address, fetched, without_secrets
 from conversations.formats.archives import DAMAGE, MIB, Member, open_tar, place_within, require_bounds, zip_members
 from conversations.formats.encodings import open_bytes
@@ -255,18 +256,13 @@ def _holds_mails(folder: Path) -> bool:
 
 
 def _unpack_mails(path: Path, folder: Path, _: str | None) -> None:
-    _write_rows(
+    write_json_lines(
         folder / f"{stem(path)}.jsonl", mail_rows(sorted(path.rglob("*.[eE][mM][lL]*")) if path.is_dir() else [path])
     )
 
 
 def _unpack_xml(path: Path, folder: Path, _: str | None) -> None:
-    _write_rows(folder / f"{stem(path)}.jsonl", xml_rows(path))
-
-
-def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    with path.open("w", encoding="utf-8") as handle:
-        handle.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_json_lines(folder / f"{stem(path)}.jsonl", xml_rows(path))
 
 
 def _table_rows(table: ElementTree.Element) -> list[list[str]]:

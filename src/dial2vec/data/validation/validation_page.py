@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conversations.dialogue import Quarantined
+from conversations.words import counted
 from dial2vec.data.validation.profile import Profile
 from dial2vec.data.validation.result import ValidationResult, by_reason, kind
 from dial2vec.data.validation.suites import GUARD
@@ -88,8 +89,13 @@ def render_validation(
 def _failures(results: Sequence[ValidationResult], quarantine: Sequence[Quarantined]) -> list[Failure]:
     """Return what stops the run, then the reasons of the quarantine, the most frequent first."""
     stopping = [
-        # The reasons of the quarantine have examples of their own.
-        Failure(True, *_found(result), [] if "quarantined" in result.expectation else result.examples)
+        Failure(
+            True,
+            f"Expected {result.expectation}",
+            f"found {result.found}",
+            # The reasons of the quarantine have examples of their own.
+            [] if "quarantined" in result.expectation else result.examples,
+        )
         for result in results
         if result.stops
     ]
@@ -99,22 +105,14 @@ def _failures(results: Sequence[ValidationResult], quarantine: Sequence[Quaranti
         expected = next((known for known in words if reason.startswith(known)), "")
         named.add(expected)
         title = f"Expected {words[expected].expectation}" if expected else reason[:1].upper() + reason[1:]
-        quarantined.append(Failure(False, title, _counted(count, "record"), [str(record) for record in first]))
+        quarantined.append(Failure(False, title, counted(count, "record"), [str(record) for record in first]))
     # A dialogue that fails twice is in quarantine for the first reason only.
     hidden = [
-        Failure(False, f"Expected {result.expectation}", _counted(result.failed, result.suite[:-1]), result.examples)
+        Failure(False, f"Expected {result.expectation}", counted(result.failed, result.suite[:-1]), result.examples)
         for known, result in words.items()
         if known not in named
     ]
     return [*stopping, *quarantined, *hidden]
-
-
-def _found(result: ValidationResult) -> tuple[str, str]:
-    return f"Expected {result.expectation}", f"found {result.found}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _headline(profile: Profile, results: Sequence[ValidationResult], quarantine: Sequence[Quarantined]) -> str:

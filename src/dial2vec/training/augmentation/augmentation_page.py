@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from conversations.dialogue import Dialogue, Turn
+from conversations.words import counted
 from dial2vec.html import rendered
 from dial2vec.training.augmentation.variants import Variant
 from dial2vec.training.augmentation.wording import Wording
@@ -47,7 +48,7 @@ def _headline(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
     corrupted = sum(not variant.preserving for variant in variants)
     unchanged = f" Nothing could be changed in {same:,} of them." if same else ""
     return (
-        f"{_counted(len(variants), 'variant')} of {_counted(len(shown), 'dialogue')}, {corrupted:,} of them with "
+        f"{counted(len(variants), 'variant')} of {counted(len(shown), 'dialogue')}, {corrupted:,} of them with "
         f"another intent.{unchanged}"
     )
 
@@ -87,7 +88,3 @@ def _pieces(old: str, text: str) -> tuple[tuple[str, bool], ...]:
         pair for gap, word, is_new in zip(gaps, words, new, strict=False) for pair in ((gap, False), (word, is_new))
     ]
     return tuple(pair for pair in [*pieces, (gaps[-1], False)] if pair[0])
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
