@@ -14,10 +14,10 @@ from dial2vec.config import Prune
 from dial2vec.errors import ModelError
 from dial2vec.project.dvc_cache import object_path
 from dial2vec.project.prune import plan_prune
-from dial2vec.registry import old_versions as module
 from dial2vec.registry.by_hand import noticed
 from dial2vec.registry.champions import history
 from dial2vec.registry.old_versions import old_versions, orphans, remove
+from dial2vec.registry.records import size_of
 from dial2vec.registry.store import open_store
 from dial2vec.registry.tracking import local_model, register_training, registered_versions
 from tests.registry.conftest import points
@@ -151,7 +151,7 @@ def test_sizes_count_hard_links_once(tmp_path):
     (tmp_path / "b").mkdir()
     (tmp_path / "a" / "weights").write_bytes(b"x" * 1000)
     os.link(tmp_path / "a" / "weights", tmp_path / "b" / "weights")
-    assert module._size([tmp_path / "a", tmp_path / "b", tmp_path / "none"]) == 1000
+    assert size_of([tmp_path / "a", tmp_path / "b", tmp_path / "none"]) == 1000
 
 
 def test_the_folder_of_leftovers_is_removed(five):
