@@ -197,10 +197,6 @@ def _index(node: dict[str, Any]) -> Find:
     return lambda value: value[at] if isinstance(value, list) and -len(value) <= at < len(value) else None
 
 
-def _literal(node: dict[str, Any]) -> Find:
-    return lambda value: node["value"]
-
-
 BUILDERS: dict[str, Callable[[dict[str, Any]], Find | None]] = {
     "field": _field,
     "subexpression": _chain,
@@ -216,7 +212,7 @@ BUILDERS: dict[str, Callable[[dict[str, Any]], Find | None]] = {
     "multi_select_list": _list,
     "index_expression": _chain,
     "index": _index,
-    "literal": _literal,
+    "literal": lambda node: lambda value: node["value"],
     "current": lambda node: lambda value: value,
     "identity": lambda node: lambda value: value,
 }

@@ -63,7 +63,7 @@ def in_parts(records: Iterable[Record], titles: Sequence[str], name: str) -> Ite
     for record in records:
         if _repeats_names(record):
             number += 1
-            own = _id_of([_line(title) for title in above], name, number, known)
+            own = _id_of([", ".join(_filled(title)) for title in above], name, number, known)
             above = []
         elif record.problem or len(_filled(record)) < 2:
             above.append(record)
@@ -90,10 +90,6 @@ def _repeats_names(record: Record) -> bool:
 
 def _filled(record: Record) -> list[str]:
     return [text for cell in record.values.values() if (text := cell.strip())]
-
-
-def _line(record: Record) -> str:
-    return ", ".join(_filled(record))
 
 
 def _id_of(titles: Sequence[str], name: str, number: int, known: set[str]) -> str:

@@ -103,10 +103,6 @@ def _flagged(value: Any, speech: bool) -> bool:
     return text in (FALSE if speech else TRUE)
 
 
-def _words(value: str) -> frozenset[str]:
-    return frozenset(plain(value).split("_"))
-
-
 def kind_of_text(text: str) -> str:
     """Return "notice" or "media" for a whole text that a messenger wrote itself; "" for any other."""
     if len(text) > NOTICE_LENGTH:
@@ -120,7 +116,7 @@ def kind_of(name: str, value: str) -> str:
     bare = _bare(name)
     if bare in MOMENTS:
         return "" if value.lower() in BLANK else MOMENTS[bare]
-    words = _words(value)
+    words = frozenset(plain(value).split("_"))
     only = ONLY.get(plain(name), ONLY.get(bare))
     kind = next((kind for kind, known in KINDS.items() if words & known and (only is None or kind in only)), "")
     return kind if len(value) <= 60 else ""

@@ -82,7 +82,8 @@ def start_card(record: TrainingRecord) -> str:
         intervals = record.intervals.get(split, {}).get("start", {})
         listed = f"no figures: {NO_LABELS}"
         if scores is not None:
-            listed = ", ".join(_figure(metric, scores, intervals) for metric in TASKS if metric in scores)
+            figures = {metric: _with_interval(metric, scores, intervals) for metric in TASKS if metric in scores}
+            listed = ", ".join(f"{TITLES[metric]} {figure}" for metric, figure in figures.items())
         lines.append(f"- {split}: {listed}")
     return "\n".join(lines)
 
@@ -140,10 +141,6 @@ def _figures(record: TrainingRecord, split: str) -> str:
             gain: Gain | str = gains.get(metric, f"{own[metric] - start[metric]:+.2f}")
             lines.append(f"| {TITLES[metric]} | {' | '.join(figures)} | {gain} |")
     return "\n".join([*lines, ""])
-
-
-def _figure(metric: str, scores: Scores, intervals: Mapping[str, Interval]) -> str:
-    return f"{TITLES[metric]} {_with_interval(metric, scores, intervals)}"
 
 
 def _with_interval(metric: str, scores: Scores, intervals: Mapping[str, Interval]) -> str:

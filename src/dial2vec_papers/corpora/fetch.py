@@ -61,7 +61,9 @@ def fetch_archive(folder: Path, url: str, *, mirror: Path | str | None) -> tuple
         record_digest(present)
         return present, "already there"
     if mirror is None or str(mirror).startswith(WEB):
-        path, source = folder / f"{name}.zip", url if mirror is None else _below(str(mirror), name, url)
+        # A web mirror has it as <mirror>/<name>/<file name of upstream's URL>.
+        source = url if mirror is None else f"{str(mirror).rstrip('/')}/{name}/{url.rpartition('/')[2]}"
+        path = folder / f"{name}.zip"
         _download(source, path)
     else:
         archive = _in_mirror(Path(mirror), name)
@@ -71,11 +73,6 @@ def fetch_archive(folder: Path, url: str, *, mirror: Path | str | None) -> tuple
         present.unlink()
     record_digest(path)
     return path, source
-
-
-def _below(mirror: str, name: str, upstream: str) -> str:
-    """Return the URL of the archive below a web mirror: `<mirror>/<name>/<file name of upstream's URL>`."""
-    return f"{mirror.rstrip('/')}/{name}/{upstream.rpartition('/')[2]}"
 
 
 def _in_mirror(mirror: Path, name: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -53,7 +53,8 @@ class Multiwoz(ArchiveCorpus):
             if absent := self.absent(sources):
                 raise sources.lack(absent[0])
             present = sources.by_name()
-            lists = [_listed(split, _first(present, names)) for split, names in LISTS.items()]
+            files = {split: next(present[name] for name in names if name in present) for split, names in LISTS.items()}
+            lists = [_listed(split, file) for split, file in files.items()]
             official = functools.partial(_official, lists=lists)
             dialogues = self._stream(present[DATA], official, quarantine)
             # The first pass sees every record, so it fills the quarantine.
@@ -139,10 +140,6 @@ def _listed(split: str, file: SourceFile) -> _List:
         raise CorpusError(f"{file.address} is no list of ids ({error}). {file.again}") from error
     names = ((str(name).strip().removesuffix(".json"), line) for line, name in enumerate(ids, start=1))
     return _List(split, file, {name: line for name, line in names if name})
-
-
-def _first(present: Mapping[str, SourceFile], names: Sequence[str]) -> SourceFile:
-    return next(present[name] for name in names if name in present)
 
 
 def _official(upstream: str, *, lists: Sequence[_List]) -> Sequence[str]:

@@ -142,7 +142,7 @@ def matching_files(
     for file in sources.values():
         if match := expression.fullmatch(file.path):
             end = match["end"]
-            if end in chosen and _equal(chosen[end][0], file):
+            if end in chosen and _digest(chosen[end][0]) == _digest(file):
                 continue
             if end in chosen:
                 raise CorpusError(
@@ -155,10 +155,6 @@ def matching_files(
             f"{folder} holds no file {pattern}; expected those of {source}. Put them there, packed or unpacked."
         )
     return [chosen[end] for end in sorted(chosen)]
-
-
-def _equal(first: SourceFile, other: SourceFile) -> bool:
-    return _digest(first) == _digest(other)
 
 
 def _digest(file: SourceFile) -> str:

@@ -105,7 +105,8 @@ def dialogue_maps(
         EncoderMap(
             title=title,
             method=layouts[title].method,
-            layers=[_path(points[codes == code]) for code in range(len(names))],
+            # A line of length 0 is the shortest SVG for a point: it shows only its round or square cap.
+            layers=["".join(f"M{x} {y}h0" for x, y in points[codes == code]) for code in range(len(names))],
             names=names_of_labels(points, codes, names, SIDE),
         )
         for title, points in places.items()
@@ -133,11 +134,6 @@ def _fit(points: np.ndarray) -> np.ndarray:
     extent = float((high - low).max()) or 1.0
     centred = (points - (low + high) / 2) / extent * (SIDE - 2 * MARGIN)
     return np.rint(centred * (1, -1) + SIDE / 2).astype(np.int64)
-
-
-def _path(points: np.ndarray) -> str:
-    # A line of length 0 is the shortest SVG for a point: it shows only its round or square cap.
-    return "".join(f"M{x} {y}h0" for x, y in points)
 
 
 def _opening(dialogue: Dialogue) -> list[list[str]]:
