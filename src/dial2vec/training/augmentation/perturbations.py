@@ -71,21 +71,16 @@ def swap_words(turns: Sequence[str], rng: np.random.Generator, *, share: float =
     return [wording.text for wording in wordings]
 
 
-def mistype_words(
-    turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE, noise: float = NOISE
-) -> list[str]:
-    """Mistype a share of the words: a wrong key, an extra key, a missing key, or two keys swapped.
-
-    :param noise: Probability of a slip at each letter, in [0, 1]; a mistyped word has at least one. At 0 no word has.
-    """
+def mistype_words(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE) -> list[str]:
+    """Mistype a share of the words: a wrong key, an extra key, a missing key, or two keys swapped."""
     wordings, places = _apart(turns)
-    wanted = share_of(share, len(places)) if noise else 0
+    wanted = share_of(share, len(places))
     for place in rng.permutation(len(places)):
         if not wanted:
             break
         turn, word = places[place]
         old = wordings[turn].words[word]
-        wordings[turn].words[word] = _mistyped(old, rng, noise)
+        wordings[turn].words[word] = _mistyped(old, rng)
         wanted -= wordings[turn].words[word] != old
     return [wording.text for wording in wordings]
 
@@ -119,10 +114,10 @@ def _apart(turns: Sequence[str]) -> tuple[list[Wording], list[tuple[int, int]]]:
     return wordings, [(turn, word) for turn, wording in enumerate(wordings) for word in range(len(wording.words))]
 
 
-def _mistyped(word: str, rng: np.random.Generator, noise: float) -> str:
+def _mistyped(word: str, rng: np.random.Generator) -> str:
     """Return a word with at least one slip, or the word itself if no slip changes it."""
     for _ in range(ATTEMPTS):
-        slips = rng.random(len(word)) < noise
+        slips = rng.random(len(word)) < NOISE
         if not slips.any():
             slips[rng.integers(len(word))] = True
         typed = _typed(word, slips, rng)
