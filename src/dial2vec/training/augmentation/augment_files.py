@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,17 +103,14 @@ def chosen_ways(ways: Sequence[str], models: Models) -> list[str]:
 def _tools(ways: Sequence[str], models: Models, dialogues: Sequence[Dialogue], *, seed: int) -> Tools:
     """Load and train only the tools that the ways need."""
     needs = {need for way in ways for need in WAYS[way].needs}
+    encoder = DialogueEncoder.from_pretrained(models.encoder) if "encoder" in needs else None
     tools = Tools(
+        encoder=encoder,
         masked=load_masked(models.masked) if "masked" in needs else None,
         translation=BackTranslation(*map(load_translator, models.translation)) if "translation" in needs else None,
         stages=models.stages,
     )
-    if "encoder" not in needs:
-        return tools
-    encoder = DialogueEncoder.from_pretrained(models.encoder)
-    if needs & {"ordering", "foreign"}:
-        return tools.learned(dialogues, encoder=encoder, seed=seed)
-    return replace(tools, encoder=encoder)
+    return tools.learned(dialogues, encoder=encoder, seed=seed) if encoder and "ordering" in needs else tools
 
 
 def _records(dialogues: Sequence[Dialogue], variants: Sequence[Sequence[Variant]]) -> Iterator[dict[str, Any]]:
