@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -47,11 +47,12 @@ def distil(artifacts: Artifacts, settings: Settings) -> str:
             artifacts, f"No student is kept: it needs the tokenizer of a file, and {kind} is Python code."
         )
     teacher = teacher_of(options.teacher, own, artifacts.root)
-    dialogues = _drawn(teacher.known(DialogueFile(artifacts.split("train"))), settings)
+    known = teacher.known(DialogueFile(artifacts.split("train")))
+    dialogues = [known[place] for place in drawn(len(known), options.max_dialogues, seed=[settings.seed, 5])]
     if len(dialogues) < LEAST_DIALOGUES:
         note = f"No student is kept: it needs at least {LEAST_DIALOGUES} training dialogues"
-        known = " whose ids are in the teacher's file" if isinstance(teacher, FileTeacher) else ""
-        return _keep_none(artifacts, f"{note}{known}, and there are {len(dialogues)}.")
+        where = " whose ids are in the teacher's file" if isinstance(teacher, FileTeacher) else ""
+        return _keep_none(artifacts, f"{note}{where}, and there are {len(dialogues)}.")
     dev = draw_dialogues(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
     if settings.select.selection == "label_free" and len(dev) < MIN_DIALOGUES:
         needed = f"choosing without labels needs at least {MIN_DIALOGUES} dev dialogues with two speakers"
@@ -81,12 +82,6 @@ def teacher_of(name: str, own: DialogueEncoder, root: Path) -> Teacher:
     if name.endswith(".parquet"):
         return FileTeacher(root / name)
     return EncoderTeacher(load_encoder(name), name)
-
-
-def _drawn(dialogues: Sequence[Dialogue], settings: Settings) -> list[Dialogue]:
-    """Return the dialogues, or as many as the settings allow, drawn by the seed, in their order."""
-    chosen = drawn(len(dialogues), settings.distil.max_dialogues, seed=[settings.seed, 5])
-    return [dialogues[place] for place in chosen]
 
 
 def _choose(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue, read_dialogues
-from conversations.files import read_json, write_json
+from conversations.files import read_json, sha256_of, write_json
 from dial2vec.config import Settings, flat
 from dial2vec.errors import ArtifactError, CorpusError, MissingDataError, ModelError
 from dial2vec.evaluation.intervals import Interval, contributions, intervals
@@ -355,5 +355,4 @@ def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int)
 @functools.lru_cache
 def _file_digest(path: Path, changed: int, size: int) -> bytes:
     """Return the SHA-256 of a file; cached, since all cells of a corpus ask for the same three."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").digest()
+    return sha256_of(path)

@@ -132,7 +132,8 @@ def _methods(corpus: str, groups: CellGroups, data_key: str) -> str:
         measured = [figures_of(cell, data_key) for cell in group]
         dialogues = [_over_seeds([cell.scores["both"][task] for cell in group]) for task in TASKS]
         utterances = [_over_seeds([summarised(figures, title) for figures in measured]) for title in SUMMARY]
-        rows.append([system_of(name).title, str(len(group)), *dialogues, *utterances, _tokens(group), _choice(group)])
+        chosen = "; ".join(f"{cell.label_free_name}, of {cell.steps} steps" for cell in group if cell.label_free_name)
+        rows.append([system_of(name).title, str(len(group)), *dialogues, *utterances, _tokens(group), chosen])
     head = ["method", "seeds", *TASK_HEADS, *SUMMARY, "tokens trained on", "chosen without labels"]
     words = (
         "Intents: mean of the intent sets. Out of scope: 5 shots, threshold mean - sd. Perturbed: mean of the five. "
@@ -213,10 +214,6 @@ def _over_seeds(values: Sequence[float]) -> str:
 def _tokens(group: Sequence[Cell]) -> str:
     read = [cell.tokens for cell in group if cell.tokens]
     return f"{np.mean(read) / 1000:.0f}k" if read else ""
-
-
-def _choice(group: Sequence[Cell]) -> str:
-    return "; ".join(f"{cell.label_free_name}, of {cell.steps} steps" for cell in group if cell.label_free_name)
 
 
 def methods_csv(cells: Sequence[Cell], data_key: str) -> str:
