@@ -33,7 +33,6 @@ def from_records(
 ) -> None:
     """Turn records that each hold a whole dialogue into dialogues.
 
-    :param records: Plain records.
     :param recipe: Recipe by which they were read.
     :param result: Result that gets the dialogues.
     """

@@ -20,8 +20,6 @@ RECIPES = "recipes"
 class KeptReading:
     """A way of reading files: a recipe, columns or a form, with the options of the user.
 
-    :param recipe: Name of a recipe.
-    :param columns: Meanings of the columns.
     :param form: Format of transcripts: text, vtt or srt.
     :param options: Options with which the file was read.
     :param merge_turns: True if consecutive turns of one speaker became one turn.

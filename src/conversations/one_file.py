@@ -85,14 +85,12 @@ class FileReader:
     """Reads one file.
 
     :param name: Prefix of the ids of dialogues without an id.
-    :param options: Options of the user.
     :param kept: Readings of earlier files of the corpus, of which one has to fit; () accepts any.
     :param result: Dialogues of records and transcripts, and counts.
     :param groups: Rows by dialogue, which may go on in other files.
     :param recognised: Recipes of earlier files of the folder.
     :param seen: Function that is called with numbers of rows that were read; the default does nothing.
     :param recipe: Recipe that was used; None if the columns were guessed.
-    :param first: First records.
     :param draft: Keys of the recipe that was drafted from guessed columns.
     :param kept_as: Reading for the next file of the corpus.
     :param description: Description of the file, once it is read.

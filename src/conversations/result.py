@@ -72,7 +72,6 @@ class Tally:
     :param usable: Number of dialogues.
     :param turns: Number of turns by speaker.
     :param labels: Number of dialogues by label.
-    :param first: The first dialogues.
     """
 
     usable: int = 0
@@ -99,7 +98,6 @@ class Tally:
 class ImportResult:
     """Result of an import: every dialogue of the export is in one of the two lists.
 
-    :param dialogues: Usable dialogues.
     :param quarantine: One entry per unusable dialogue, or per row without a dialogue.
     :param rows: Number of rows, records or transcripts read.
     :param blank: Number of turns left out because they are blank.

@@ -34,7 +34,6 @@ class Group:
     """The rows of one dialogue.
 
     :param first: File and line of the first row.
-    :param options: Options of the user.
     :param in_order: True if the rows keep their order, whatever their times are.
     :param spans: True if its id alone tells that rows of another file belong to it, "folders" if of another folder.
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.

@@ -185,7 +185,6 @@ class Reshaping:
     """Reshapes the records of a file.
 
     :param sample: First rows or records.
-    :param records: All records.
     :param named: Meanings of the columns that the user names.
     :param name: Prefix of the ids of dialogues that are counted.
     """

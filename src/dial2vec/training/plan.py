@@ -26,7 +26,6 @@ from dial2vec.training.negatives import Samples
 class Given:
     """What every method makes its plan from; a plan changes none of it.
 
-    :param encoder: Base encoder.
     :param dialogues: Training split.
     :param samples: Dialogues that may train, with their negatives.
     :param vectors: Folder for the vectors and variants that a plan needs.

@@ -111,7 +111,6 @@ def draw(pool: Sequence[str]) -> dict[str, str]:
 class _List:
     """Upstream's list of dev or test.
 
-    :param file: The list.
     :param lines: Id -> line number.
     :param met: Ids that occurred in `data.json` so far.
     """

@@ -36,10 +36,7 @@ class Block:
     languages: LanguageSample
 
     def failures(self, dialogues: Sequence[Dialogue]) -> list[Quarantined]:
-        """Return the failing dialogues of the block, in their order.
-
-        :param dialogues: All dialogues of the block.
-        """
+        """Return the failing dialogues of the block, in their order."""
         return [
             Quarantined(dialogues[place].origin or Origin("", 0), dialogues[place].dialogue_id, reason)
             for place, reason in sorted(self.reasons.items())

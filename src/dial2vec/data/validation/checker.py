@@ -49,7 +49,6 @@ class Checker:
     def results(self, profile: Profile, *, earlier: Profile | None) -> list[ValidationResult]:
         """Return one result per expectation, including those about the whole corpus.
 
-        :param profile: Profile of the corpus, from `profile`.
         :param earlier: Profile of the previous version; None skips the two expectations about drift.
         """
         suites = Suites({"corpus": of_corpus(self.limits, drift=earlier is not None)})

@@ -23,7 +23,6 @@ class ValidationResult:
     stops the run.
 
     :param suite: Subject of the expectation: single turns, single dialogues, or the whole corpus.
-    :param expectation: Expectation in words.
     :param found: Observed value in words.
     :param failed: Number of failing turns or dialogues; 0 or 1 for the whole corpus.
     :param examples: Up to 3 failing places.

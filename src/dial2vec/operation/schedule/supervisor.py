@@ -43,7 +43,6 @@ class Process:
 
     :param name: Name of the process in messages.
     :param command: Arguments after `python`.
-    :param environment: Environment variables.
     :param log: File that gets the output.
     """
 

@@ -55,7 +55,6 @@ class ListwiseTransformer(nn.Module):
 class Ordering:
     """The fitted model. Made by `fit_ordering`.
 
-    :param network: The transformer.
     :param held_out: Share of the pairs of turns of held-out dialogues that it puts in their order, in [0, 1]; 0.5 by
         chance.
     """

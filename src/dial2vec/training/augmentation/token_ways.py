@@ -29,7 +29,6 @@ class Vocabulary:
     :param fixed: Mask of ids that never change, bool [v]: special tokens, ends of turns, padding.
     :param goes_on: Mask of pieces that continue the word before them, bool [v].
     :param words: Ids of whole words of letters and digits, int64 [m].
-    :param padding: Id of padding.
     :param start: Id that begins an input, or None.
     :param deleted: Id that replaces deleted words, or None.
     """

@@ -141,7 +141,6 @@ def _preserved(
 class VariantSet(TrainingSet):
     """Items `[dialogue, preserving variant, corrupted variant]`.
 
-    :param dialogues: Dialogues that train.
     :param preserved: Variant of each dialogue that keeps its intent.
     :param corrupted: Variant of each dialogue that does not, None if nothing could be corrupted.
     :param order: Items of the whole run, int64 [items, 2], from `training_order`; the second column is the dialogue.
