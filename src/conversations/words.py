@@ -53,7 +53,7 @@ def words(text: str) -> list[str]:
     return text.split() if text.isascii() else WORD.findall(text)
 
 
-def counted(n: int, noun: str) -> str:
+def with_noun(n: int, noun: str) -> str:
     """Return a number with its noun: "1 turn", "2,000 turns"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conversations.dialogue import Quarantined
-from conversations.words import counted
+from conversations.words import with_noun
 from dial2vec.data.validation.profile import Profile
 from dial2vec.data.validation.result import ValidationResult, by_reason, kind
 from dial2vec.data.validation.suites import GUARD
@@ -105,10 +105,10 @@ def _failures(results: Sequence[ValidationResult], quarantine: Sequence[Quaranti
         expected = next((known for known in words if reason.startswith(known)), "")
         named.add(expected)
         title = f"Expected {words[expected].expectation}" if expected else reason[:1].upper() + reason[1:]
-        quarantined.append(Failure(False, title, counted(count, "record"), [str(record) for record in first]))
+        quarantined.append(Failure(False, title, with_noun(count, "record"), [str(record) for record in first]))
     # A dialogue that fails twice is in quarantine for the first reason only.
     hidden = [
-        Failure(False, f"Expected {result.expectation}", counted(result.failed, result.suite[:-1]), result.examples)
+        Failure(False, f"Expected {result.expectation}", with_noun(result.failed, result.suite[:-1]), result.examples)
         for known, result in words.items()
         if known not in named
     ]

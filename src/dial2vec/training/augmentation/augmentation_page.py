@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from conversations.dialogue import Dialogue, Turn
-from conversations.words import counted
+from conversations.words import with_noun
 from dial2vec.html import rendered
 from dial2vec.training.augmentation.variants import Variant
 from dial2vec.training.augmentation.wording import Wording
@@ -48,7 +48,7 @@ def _headline(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
     corrupted = sum(not variant.preserving for variant in variants)
     unchanged = f" Nothing could be changed in {same:,} of them." if same else ""
     return (
-        f"{counted(len(variants), 'variant')} of {counted(len(shown), 'dialogue')}, {corrupted:,} of them with "
+        f"{with_noun(len(variants), 'variant')} of {with_noun(len(shown), 'dialogue')}, {corrupted:,} of them with "
         f"another intent.{unchanged}"
     )
 
