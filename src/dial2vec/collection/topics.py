@@ -72,6 +72,8 @@ class DialogueTopics(ClusterMixin, DialogueTransformer):
         :raises ArtifactError: if the folder is no collection, or one of another encoder.
         """
         given, encoder = as_dialogues(dialogues)[0], load_encoder(self.model)
+        if len(given) < (least := 2 if self.folder is None else 1):
+            raise CorpusError(f"found {len(given)} dialogues to group; expected at least {least}. Give more of them.")
         temporary = TemporaryDirectory(prefix="dial2vec-")
         folder, file = Path(self.folder or Path(temporary.name, "topics")), Path(temporary.name, "dialogues.jsonl")
         write_dialogues(file, dict.fromkeys(given))

@@ -1,6 +1,6 @@
 """The picture of `docs/agents.md`: three questions with the tools that answer them, by the protocol's client.
 
-    .venv/bin/python docs/pictures/agents.py --pictures docs
+    .venv/bin/python docs/pictures/asking.py --pictures docs
 
 The help desk is that of `tests/collection/planted.py`. Answers are shortened to what a reader needs.
 """
