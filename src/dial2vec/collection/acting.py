@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyarrow.csv import write_csv
 
 from conversations.dialogue import Dialogue
-from conversations.files import atomic_path
+from conversations.files import atomic_path, write_text
 from conversations.vocabulary import word_set
 from dial2vec.collection.clustering.clusters import folder_of, stored_clusters
 from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
@@ -121,5 +121,5 @@ def write_members(collection: CollectionFolder, members: pa.Table, form: str, pa
             temporary.write_text(f"{text}\n", encoding="utf-8")
     if form == "label-studio":
         names = [*(cluster.name for cluster in stored_clusters(collection).clusters.shown), "none of these"]
-        with atomic_path(path.with_suffix(".xml")) as temporary:
-            temporary.write_text(CONFIG % "".join(f'<Choice value="{escape(name)}"/>' for name in names), "utf-8")
+        choices = "".join(f'<Choice value="{escape(name)}"/>' for name in names)
+        write_text(path.with_suffix(".xml"), CONFIG % choices)

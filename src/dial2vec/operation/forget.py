@@ -20,7 +20,7 @@ from shlex import quote
 import yaml
 
 from conversations.dialogue import Dialogue, dialogue_from_record, read_dialogues
-from conversations.files import atomic_path, read_json, transcript_files, write_json
+from conversations.files import read_json, transcript_files, write_json, write_text
 from conversations.writing import Places
 from dial2vec.collection.collection_folder import MANIFEST
 from dial2vec.collection.forgetting import forget_in_collection, ids_in, map_or_table_holds, without_dialogues
@@ -266,8 +266,7 @@ def _who_knew(root: Path, corpus: str, cache: Path | None, holding: set[str]) ->
 
 def _replace_example(path: Path) -> None:
     example = [NEUTRAL] if path.name == "input_example.json" else {"inputs": [NEUTRAL]}
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(example), encoding="utf-8")
+    write_text(path, json.dumps(example))
 
 
 def _remove_objects(root: Path, corpus: str, objects: Sequence[Path]) -> None:

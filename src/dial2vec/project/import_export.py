@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from conversations.explaining import explanation, recipe_text
-from conversations.files import atomic_path
+from conversations.files import write_text
 from conversations.kept import KeptReading, load_readings, save_readings
 from conversations.options import Options
 from conversations.reading import Export, read_export
@@ -171,6 +171,5 @@ def _save_recipe(text: str, path: Path, say: Callable[[str], object], *, dry_run
             f"{path.with_name(f'{path.stem}-2.yaml')}."
         )
     if not dry_run:
-        with atomic_path(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, text)
         say(f"Wrote the recipe {path}; it is read with --recipe {path}")

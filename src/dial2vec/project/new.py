@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from conversations.files import atomic_path, write_errors
+from conversations.files import write_errors, write_text
 from dial2vec.errors import Dial2vecError
 
 SOURCE = Path(__file__).parents[2]
@@ -43,8 +43,7 @@ def make_project(folder: Path) -> list[Path]:
     with write_errors(folder):
         (folder / "data").mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
-            with atomic_path(folder / name) as temporary:
-                temporary.write_text(content, encoding="utf-8")
+            write_text(folder / name, content)
     return [folder / name for name in contents]
 
 
@@ -116,8 +115,7 @@ def write_code_hashes(root: Path) -> None:
                 if file.is_file() and "__pycache__" not in file.parts:
                     digest.update(f"{file.relative_to(SOURCE)}\n".encode() + file.read_bytes())
         if not own.is_file() or own.read_text() != digest.hexdigest():
-            with atomic_path(own) as temporary:
-                temporary.write_text(digest.hexdigest())
+            write_text(own, digest.hexdigest())
 
 
 def do_without_git(root: Path) -> None:
@@ -132,5 +130,4 @@ def do_without_git(root: Path) -> None:
         return
     config = path.with_name("config")
     if not in_git and config.is_file() and not path.exists() and "no_scm" not in config.read_text(encoding="utf-8"):
-        with atomic_path(path) as temporary:
-            temporary.write_text(NO_GIT, encoding="utf-8")
+        write_text(path, NO_GIT)

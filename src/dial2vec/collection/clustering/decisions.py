@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from conversations.files import atomic_path
+from conversations.files import write_text
 from dial2vec.errors import ArtifactError
 
 ACTIONS = ("rename", "merge", "split", "pin", "hide", "move")
@@ -123,9 +123,8 @@ def write_decisions(folder: Path, decisions: Decisions) -> None:
         known = {key: value for key, value in asdict(edit).items() if value is not None}
         entries.append({known.pop("action"): known.pop("cluster")} | known | {"terms": list(edit.terms)})
     record = {"lineage": decisions.lineage, "decisions": entries}
-    with atomic_path(path_of(folder)) as temporary:
-        text = yaml.safe_dump(record, allow_unicode=True, sort_keys=False, default_flow_style=None, width=120)
-        temporary.write_text(HEAD + text, encoding="utf-8")
+    text = yaml.safe_dump(record, allow_unicode=True, sort_keys=False, default_flow_style=None, width=120)
+    write_text(path_of(folder), HEAD + text)
 
 
 def _decision(entry: Any) -> Edit:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from conversations.files import atomic_path, write_errors
+from conversations.files import write_errors, write_json_lines
 from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -82,9 +82,7 @@ def write_note(collection: CollectionFolder, dialogue_id: str, text: str) -> Not
             with write_errors(path):
                 path.unlink(missing_ok=True)
             return None
-        with atomic_path(path) as temporary:
-            lines = [json.dumps(asdict(notes[id]), ensure_ascii=False) + "\n" for id in sorted(notes)]
-            temporary.write_text("".join(lines), encoding="utf-8")
+        write_json_lines(path, (asdict(notes[id]) for id in sorted(notes)))
     return note
 
 

@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from conversations.files import atomic_path
+from conversations.files import write_json_lines
 from conversations.words import printable, without_halves
 from dial2vec.collection.clustering.curation import Change, check_decision, curate
 from dial2vec.collection.collection_folder import CollectionFolder, readable
 from dial2vec.errors import CorpusError
 from dial2vec.files import folder_lock
 
+FILE = "proposals.jsonl"
 # Proposals that may wait, and characters of a reason and of a name.
 MOST, REASON, NAME = 100, 500, 120
 
@@ -60,7 +61,7 @@ def read_proposals(folder: Path) -> list[Proposal]:
 
     :raises ArtifactError: if the file cannot be read.
     """
-    path = folder / "proposals.jsonl"
+    path = folder / FILE
     if not path.exists():
         return []
     with readable(path, "; expected a line per proposal. Mend the line, or remove it."):
@@ -94,7 +95,7 @@ def propose(
         for proposal in known:
             if replace(proposal, number=made.number, reason=why, date=today) == made:
                 return proposal
-        _write(collection.folder, [*known, made])
+        write_json_lines(collection.folder / FILE, map(asdict, [*known, made]))
     return made
 
 
@@ -116,11 +117,5 @@ def settle_proposal(collection: CollectionFolder, number: int, *, accepted: bool
     with folder_lock(collection.folder, "writes to"):
         known = read_proposals(collection.folder)
         known[number - 1] = replace(wish, state="accepted" if accepted else "dismissed")
-        _write(collection.folder, known)
+        write_json_lines(collection.folder / FILE, map(asdict, known))
     return change
-
-
-def _write(folder: Path, proposals: list[Proposal]) -> None:
-    with atomic_path(folder / "proposals.jsonl") as temporary:
-        lines = [json.dumps(asdict(proposal), ensure_ascii=False) + "\n" for proposal in proposals]
-        temporary.write_text("".join(lines), encoding="utf-8")

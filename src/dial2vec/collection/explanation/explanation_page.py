@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from conversations.files import atomic_path
+from conversations.files import atomic_path, write_text
 from conversations.formats.addresses import as_address
 from conversations.words import number
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
@@ -19,7 +19,7 @@ from dial2vec.data.one_dialogue import find_dialogue
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import untrained
 from dial2vec.errors import CorpusError
-from dial2vec.html import templates
+from dial2vec.html import rendered
 
 # Characters of a turn in the list of similar ones.
 CHARACTERS = 160
@@ -52,26 +52,23 @@ def render_explanation(explanation: Explanation, *, model: str) -> str:
     """
     shown = _turns(explanation)
     matching = explanation.matching
-    page: str = (
-        templates("dial2vec.collection.explanation")
-        .get_template("page.html")
-        .render(
-            dialogue=explanation.dialogue,
-            model=model,
-            headline=explanation_headline(explanation),
-            windows=explanation.windows,
-            matching=matching,
-            titles=_titles(explanation),
-            marks=[_marks(blocks) for blocks in (matching.rows, matching.columns)] if matching else [],
-            similar=_similar(matching, shown) if matching and not matching.blocked else [],
-            cells=_cells(matching) if matching else [],
-            range=_range(matching) if matching else (),
-            caption=_caption(matching, explanation) if matching else "",
-            characters=CHARACTERS,
-            turns=shown,
-        )
+    return rendered(
+        "dial2vec.collection.explanation",
+        "page.html",
+        dialogue=explanation.dialogue,
+        model=model,
+        headline=explanation_headline(explanation),
+        windows=explanation.windows,
+        matching=matching,
+        titles=_titles(explanation),
+        marks=[_marks(blocks) for blocks in (matching.rows, matching.columns)] if matching else [],
+        similar=_similar(matching, shown) if matching and not matching.blocked else [],
+        cells=_cells(matching) if matching else [],
+        range=_range(matching) if matching else (),
+        caption=_caption(matching, explanation) if matching else "",
+        characters=CHARACTERS,
+        turns=shown,
     )
-    return page
 
 
 def explanation_headline(explanation: Explanation) -> str:
@@ -220,8 +217,7 @@ def explain_file(
         dialogue, model = find_dialogue(path, dialogue_id, way="--id {}"), model or untrained()
     output = output or Path(re.sub(r"[^\w.-]+", "-", f"{dialogue.dialogue_id}.html"))
     explanation = explain(load_encoder(model), dialogue)
-    with atomic_path(output) as temporary:
-        temporary.write_text(render_explanation(explanation, model=model), encoding="utf-8")
+    write_text(output, render_explanation(explanation, model=model))
     say(explanation_headline(explanation))
     say(f"wrote {output}; open it in a browser")
     if png is not None:

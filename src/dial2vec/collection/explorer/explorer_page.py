@@ -10,7 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from conversations.files import atomic_path
+from conversations.files import write_text
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.explorer.content import whole_content
 from dial2vec.collection.explorer.maps import SEED, Maps
@@ -61,8 +61,7 @@ def write_page(
     rows = sampled(len(collection), most, seed)
     content = packed(whole_content(collection, maps, rows))
     text = render_explorer(title_of(collection.folder), content=content)
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
     return StaticPage(len(rows), len(collection) - len(rows), len(text.encode()))
 
 

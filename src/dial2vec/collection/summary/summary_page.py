@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from conversations.files import atomic_path
+from conversations.files import write_text
 from conversations.words import listed, printable
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.summary.printing import print_page
 from dial2vec.collection.summary.summary import EVERYTHING, Scope, Summary, summarize
-from dial2vec.html import templates
+from dial2vec.html import rendered
 
 # Size of a trend line, and the margin of its stroke.
 WIDTH, HEIGHT, MARGIN = 60.0, 14.0, 1.5
@@ -40,8 +40,7 @@ def write_summary(
     :raises Dial2vecError: if there is no such browser, or it does not print; the page is written then.
     """
     summary = summarize(collection, scope)
-    with atomic_path(path) as temporary:
-        temporary.write_text(render_summary(summary), encoding="utf-8")
+    write_text(path, render_summary(summary))
     if pdf is not None:
         print_page(render_summary(summary, paper=paper), pdf, page=path)
     return summary
@@ -54,24 +53,21 @@ def render_summary(summary: Summary, *, paper: str | None = None) -> str:
     """
     trends = [trend_line(row.trend) for row in summary.rows]
     lines = sum(1 + (len(row.name + row.stands_out) > LINE) for row in summary.rows)
-    page: str = (
-        templates("dial2vec.collection.summary")
-        .get_template("page.html")
-        .render(
-            summary=summary,
-            paper=paper,
-            headline=headline(summary),
-            trends=trends,
-            dated=any(trends),
-            found=any(row.stands_out for row in summary.rows),
-            scale=max(row.share for row in summary.rows),
-            zoom=zoom(summary),
-            wraps=lines <= WRAPPED / zoom(summary) ** 2,
-            columns=columns(len(summary.typical)),
-            unsure=UNSURE,
-        )
+    return rendered(
+        "dial2vec.collection.summary",
+        "page.html",
+        summary=summary,
+        paper=paper,
+        headline=headline(summary),
+        trends=trends,
+        dated=any(trends),
+        found=any(row.stands_out for row in summary.rows),
+        scale=max(row.share for row in summary.rows),
+        zoom=zoom(summary),
+        wraps=lines <= WRAPPED / zoom(summary) ** 2,
+        columns=columns(len(summary.typical)),
+        unsure=UNSURE,
     )
-    return page
 
 
 def headline(summary: Summary) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from dial2vec.config import Serve
-from dial2vec.html import templates
+from dial2vec.html import rendered
 from dial2vec.operation.serving.refusals import OPENAI
 
 
@@ -51,8 +51,7 @@ def page(settings: Serve, address: str) -> str:
         "time to the answer": f"{settings.request_seconds:g} s",
         "requests that wait": f"{settings.max_waiting:,}",
     }
-    template = templates("dial2vec.operation.serving").get_template("api.html")
-    return template.render(api=api, operations=operations, limits=limits)
+    return rendered("dial2vec.operation.serving", "api.html", api=api, operations=operations, limits=limits)
 
 
 def _curl(address: str, operation: dict[str, Any]) -> str:
