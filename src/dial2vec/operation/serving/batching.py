@@ -36,7 +36,6 @@ log = logging.getLogger(__name__)
 class Piece:
     """A part of a dialogue that is encoded at once.
 
-    :param tokens: Number of tokens.
     :param content: Whatever the reader needs to encode it.
     """
 
@@ -101,10 +100,7 @@ class Step:
     """Results of one step.
 
     :param ended: Works that are complete or have failed.
-    :param tokens: Number of tokens that were encoded.
-    :param pieces: Number of pieces that were encoded.
     :param requests: Number of requests that the pieces belong to.
-    :param seconds: Duration of the encoding.
     """
 
     ended: list[Workload]
@@ -117,7 +113,6 @@ class Step:
 class Batcher:
     """Encodes works in steps, so many tokens at a time, a piece of each work in turn.
 
-    :param reader: Reader of the encoder.
     :param batch_tokens: Largest number of tokens in a batch; a longer piece is a batch by itself.
     :param max_tokens: Largest number of tokens of a work.
 
@@ -139,12 +134,7 @@ class Batcher:
         """
         size, most = sum(len(text.encode()) for text in _texts(work)), BYTES_PER_TOKEN * self.max_tokens
         if size > most:
-            raise RefusedRequestError(
-                413,
-                "too_many_tokens",
-                f"the texts have {size} bytes, and a request may have {self.max_tokens} tokens, at most {most} bytes; "
-                "send fewer or shorter dialogues at a time.",
-            )
+            raise self._too_long(f"{size} bytes", f", at most {most} bytes")
         for text in _texts(work):
             parts = list(_cut(text, BLOCK)) if self.reader.splits_at_blanks else [text]
             work.texts.extend(parts)
@@ -207,7 +197,8 @@ class Batcher:
                 work.tokens += sum(map(len, work.ids[-len(block) :]))
                 if not work.texts:
                     self._cut_up(work)
-                self._check(work)
+                if work.tokens > self.max_tokens:
+                    raise self._too_long(f"{work.tokens} tokens or more")
             except Exception as error:
                 work.error = error
                 failed.append(work)
@@ -215,14 +206,9 @@ class Batcher:
                 (self._reading if work.texts else self._ready).append(work)
         return failed
 
-    def _check(self, work: Workload) -> None:
-        if work.tokens > self.max_tokens:
-            raise RefusedRequestError(
-                413,
-                "too_many_tokens",
-                f"the texts have {work.tokens} tokens or more, and a request may have {self.max_tokens}; send fewer or "
-                "shorter dialogues at a time.",
-            )
+    def _too_long(self, size: str, more: str = "") -> RefusedRequestError:
+        reason = f"the texts have {size}, and a request may have {self.max_tokens} tokens{more}"
+        return RefusedRequestError(413, "too_many_tokens", f"{reason}; send fewer or shorter dialogues at a time.")
 
     def _cut_up(self, work: Workload) -> None:
         """Make the pieces of a work whose texts are tokenised."""

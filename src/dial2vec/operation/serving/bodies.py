@@ -32,12 +32,8 @@ async def read_body(
     _check_type(headers.get(b"content-type", b"").decode("latin-1"), forms)
     coding = headers.get(b"content-encoding", b"identity").decode("latin-1").strip().lower()
     if coding not in ("identity", "gzip", "x-gzip"):
-        raise RefusedRequestError(
-            415,
-            "content_encoding",
-            f"found the content encoding {coding[:100]!r}; expected gzip or none.",
-            accept_encoding="gzip",
-        )
+        reason = f"found the content encoding {coding[:100]!r}; expected gzip or none."
+        raise RefusedRequestError(415, "content_encoding", reason, accept_encoding="gzip")
     # A client with the header Expect waits for permission to send.
     if b"expect" in headers and int(headers.get(b"content-length", b"0")) > settings.max_body_bytes:
         raise _too_large(settings)
@@ -61,12 +57,8 @@ async def _received(receive: Receive, settings: Serve) -> bytes:
                 else:
                     parts.clear()
     except TimeoutError:
-        raise RefusedRequestError(
-            408,
-            "slow_body",
-            f"the body was not complete after {deadline:g} seconds, at {size} bytes.",
-            connection="close",
-        ) from None
+        reason = f"the body was not complete after {deadline:g} seconds, at {size} bytes."
+        raise RefusedRequestError(408, "slow_body", reason, connection="close") from None
     if size > limit:
         raise _too_large(settings)
     return b"".join(parts)
@@ -87,22 +79,15 @@ def _unpacked(body: bytes, settings: Serve) -> bytes:
 
 
 def _too_large(settings: Serve) -> RefusedRequestError:
-    return RefusedRequestError(
-        413,
-        "body_too_large",
-        f"the body is over the limit of {settings.max_body_bytes} bytes; send fewer dialogues at a time.",
-        connection="close",
-    )
+    reason = f"the body is over the limit of {settings.max_body_bytes} bytes; send fewer dialogues at a time."
+    return RefusedRequestError(413, "body_too_large", reason, connection="close")
 
 
 def _check_type(content_type: str, forms: Sequence[str]) -> None:
     kind, _, parameter = (part.strip().lower() for part in content_type.partition(";"))
     if kind not in forms or parameter.replace('"', "") not in ("", "charset=utf-8"):
-        raise RefusedRequestError(
-            415,
-            "content_type",
-            f"found the content type {content_type[:100]!r}; expected {' or '.join(forms)}, in UTF-8.",
-        )
+        reason = f"found the content type {content_type[:100]!r}; expected {' or '.join(forms)}, in UTF-8."
+        raise RefusedRequestError(415, "content_type", reason)
 
 
 def decode(body: bytes) -> Any:
@@ -117,6 +102,5 @@ def decode(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise RefusedRequestError(400, "json", f"the body is not JSON ({error}).") from None
     except (ValueError, RecursionError):
-        raise RefusedRequestError(
-            400, "json", "the body is no readable JSON (a number of thousands of digits, or nesting without end)."
-        ) from None
+        reason = "the body is no readable JSON (a number of thousands of digits, or nesting without end)."
+        raise RefusedRequestError(400, "json", reason) from None

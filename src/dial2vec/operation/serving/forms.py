@@ -37,7 +37,6 @@ unfit = partial(RefusedRequestError, 400, "form")
 class EncodingRequest:
     """A request that is read.
 
-    :param dialogues: Dialogues to encode.
     :param answer: Function that returns the answer from their vectors, float32 [n, d], and the number of their tokens.
     """
 
@@ -72,9 +71,8 @@ def read_embeddings(request: Any, about: dict[str, Any], most: int) -> EncodingR
         raise unfit(f"'encoding_format' must be float or base64, found {described(form)[:100]}.")
     if request.get("dimensions") not in (None, dimension := about["dimension"]):
         given = described(request["dimensions"])[:100]
-        raise RefusedRequestError(
-            400, "dimensions", f"vectors of this model have {dimension} dimensions; found {given}. Leave it out."
-        )
+        reason = f"vectors of this model have {dimension} dimensions; found {given}. Leave it out."
+        raise RefusedRequestError(400, "dimensions", reason)
     if request.get("truncate_prompt_tokens") not in (None, -1):
         raise unfit("'truncate_prompt_tokens' cuts texts, which are read whole here. Leave it out, or set it to -1.")
     sources = [request[key] for key in ("input", "messages") if request.get(key) is not None]
@@ -128,9 +126,8 @@ def _embeddings(vectors: NDArray[np.float32], tokens: int, *, model: str, as_bas
 
 def _check_number(dialogues: Sequence[object], most: int) -> None:
     if not 1 <= len(dialogues) <= most:
-        raise RefusedRequestError(
-            400, "number", f"found {len(dialogues)} dialogues; expected 1 to {most} in a request."
-        )
+        reason = f"found {len(dialogues)} dialogues; expected 1 to {most} in a request."
+        raise RefusedRequestError(400, "number", reason)
 
 
 def _dialogue(record: object, number: int) -> Dialogue:

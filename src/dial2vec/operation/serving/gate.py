@@ -44,10 +44,6 @@ log = logging.getLogger(__name__)
 class Gate:
     """The ASGI application: checks a request, reads it, has it encoded, and answers.
 
-    :param reader: Reader of the encoder.
-    :param about: Answer to `GET /version`.
-    :param settings: Limits.
-    :param hosts: Names under which the server may be asked.
     :param tokens: Bearer tokens; None asks for none.
 
     Attribute `leaving`: True once this server shall end; every answer then asks the client to connect again.
@@ -98,9 +94,8 @@ class Gate:
         except Exception:
             log.exception("a request failed")
             self.metrics.refusal("failed")
-            answer = refusal_answer(
-                RefusedRequestError(500, "failed", "the request failed; the server's log says why."), path
-            )
+            failed = RefusedRequestError(500, "failed", "the request failed; the server's log says why.")
+            answer = refusal_answer(failed, path)
         answer.headers.update(HEADERS)
         if self.leaving:
             answer.headers["connection"] = "close"
@@ -115,21 +110,15 @@ class Gate:
             advice = " Start it with --allow-host for another." if refused.kind == "host" else ""
             raise RefusedRequestError(refused.status, refused.kind, refused.reason + advice)
         if self.tokens and path not in OPEN and not self.tokens.accept(headers.get(b"authorization", b"")):
-            raise RefusedRequestError(
-                401,
-                "token",
-                "expected the header 'Authorization: Bearer' with a token of this server.",
-                www_authenticate='Bearer realm="dial2vec"',
-            )
+            reason = "expected the header 'Authorization: Bearer' with a token of this server."
+            raise RefusedRequestError(401, "token", reason, www_authenticate='Bearer realm="dial2vec"')
         method, handler = self.handlers.get(path, ("", self._alive))
         if not method:
             if path.startswith(MODEL):
-                raise RefusedRequestError(
-                    404, "model_not_found", f"there is no such model; expected {self.about['model']!r}."
-                )
-            raise RefusedRequestError(
-                404, "not_found", f"there is no {path[:100]}; expected one of {', '.join(self.handlers)}."
-            )
+                reason = f"there is no such model; expected {self.about['model']!r}."
+                raise RefusedRequestError(404, "model_not_found", reason)
+            reason = f"there is no {path[:100]}; expected one of {', '.join(self.handlers)}."
+            raise RefusedRequestError(404, "not_found", reason)
         # HEAD is GET without the body, which uvicorn leaves out.
         if scope["method"] != method and (scope["method"], method) != ("HEAD", "GET"):
             raise RefusedRequestError(405, "method", f"{path} takes {method}, found {scope['method']}.", allow=method)

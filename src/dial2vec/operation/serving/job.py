@@ -19,10 +19,7 @@ class Job:
     :param listening: File descriptor of the socket of the port; several workers may share it.
     :param control: File descriptor of the socket to the keeper.
     :param folder: Folder of the version's encoder; "" if it was not found.
-    :param model: Name of the model.
-    :param version: Version to serve.
     :param alias: Alias of the version; "" for a fixed version.
-    :param settings: Limits.
     :param missing: Reason why the folder was not found, or "".
     :param hosts: More names under which the server may be asked (`--host`, `--allow-host`).
     :param token_file: File of the bearer tokens; "" asks for none.

@@ -97,9 +97,6 @@ class Keeper:
     the keeper, so that connections wait in its queue while no worker accepts, and none is refused.
 
     :param listening: Socket of the port.
-    :param settings: Limits for the workers.
-    :param say: Function that shows a sentence to the user.
-    :param hosts: More names under which the server may be asked.
     :param tokens: Bearer tokens; None asks for none.
     """
 

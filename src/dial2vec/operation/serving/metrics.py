@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from prometheus_client import (
@@ -34,24 +35,16 @@ class Metrics:
         disable_created_metrics()
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
+        histogram = partial(Histogram, registry=registry)
         self._requests = Counter("dial2vec_requests", "Answered requests.", ["path", "status"], registry=registry)
         self._refusals = Counter("dial2vec_refusals", "Refused requests, by reason.", ["reason"], registry=registry)
-        self._seconds = Histogram(
-            "dial2vec_request_seconds",
-            "Time from the head of a request to its answer.",
-            ["path"],
-            buckets=SECONDS,
-            registry=registry,
-        )
+        meaning = "Time from the head of a request to its answer."
+        self._seconds = histogram("dial2vec_request_seconds", meaning, ["path"], buckets=SECONDS)
         self._tokens = Counter("dial2vec_tokens", "Encoded tokens.", registry=registry)
         self._dialogues = Counter("dial2vec_dialogues", "Dialogues whose vectors were sent.", registry=registry)
-        self._batch_tokens = Histogram("dial2vec_batch_tokens", "Tokens of a batch.", buckets=TOKENS, registry=registry)
-        self._batch_requests = Histogram(
-            "dial2vec_batch_requests", "Requests that share a batch.", buckets=SIZES, registry=registry
-        )
-        self._batch_seconds = Histogram(
-            "dial2vec_batch_seconds", "Time to encode a batch.", buckets=SECONDS, registry=registry
-        )
+        self._batch_tokens = histogram("dial2vec_batch_tokens", "Tokens of a batch.", buckets=TOKENS)
+        self._batch_requests = histogram("dial2vec_batch_requests", "Requests that share a batch.", buckets=SIZES)
+        self._batch_seconds = histogram("dial2vec_batch_seconds", "Time to encode a batch.", buckets=SECONDS)
         self._waiting = Gauge("dial2vec_waiting_requests", "Requests that are encoded or wait.", registry=registry)
         model = Info("dial2vec_model", "The served model.", registry=registry)
         model.info({key: "" if value is None else str(value) for key, value in about.items()})

@@ -14,9 +14,7 @@ OPENAI = "/v1/"
 class RefusedRequestError(Exception):
     """A request that gets no vectors.
 
-    :param status: HTTP status.
     :param kind: Word for the kind of the reason, such as "queue_full"; a label of the metrics and a code of OpenAI's.
-    :param reason: Reason in one sentence.
     :param headers: Headers of the answer, with "_" for "-".
     """
 

@@ -24,11 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Scheduler:
-    """Encodes requests' dialogues while others wait, in one thread: an encoding already uses every processor.
-
-    :param reader: Reader of the encoder.
-    :param settings: Limits.
-    """
+    """Encodes requests' dialogues while others wait, in one thread: an encoding already uses every processor."""
 
     def __init__(self, reader: PieceReader, settings: Serve, metrics: Metrics) -> None:
         self.settings, self.metrics = settings, metrics
@@ -40,23 +36,11 @@ class Scheduler:
         self._memory = FreeMemory()
         metrics.count_waiting(lambda: len(self._waiting))
 
-    @property
-    def full(self) -> bool:
-        """Whether one more request would be refused."""
-        return len(self._waiting) >= self.settings.max_waiting
-
     def refuse_if_full(self) -> None:
-        """Raise if one more request would be refused.
-
-        :raises RefusedRequestError: if so.
-        """
-        if self.full:
-            raise RefusedRequestError(
-                503,
-                "queue_full",
-                f"{len(self._waiting)} requests are waiting already; try again.",
-                retry_after=self._retry_after(),
-            )
+        """Raise `RefusedRequestError` if one more request would be refused."""
+        if len(self._waiting) >= self.settings.max_waiting:
+            reason = f"{len(self._waiting)} requests are waiting already; try again."
+            raise RefusedRequestError(503, "queue_full", reason, retry_after=self._retry_after())
 
     async def encode(self, dialogues: Sequence[Dialogue], gone: asyncio.Future[None]) -> Workload:
         """Return the finished work of a request.
@@ -78,12 +62,8 @@ class Scheduler:
                 return _result(work)
             if gone.done():
                 raise GoneError
-            raise RefusedRequestError(
-                504,
-                "too_slow",
-                f"the vectors were not complete after {seconds:g} seconds; send fewer dialogues at a time.",
-                retry_after=self._retry_after(),
-            )
+            reason = f"the vectors were not complete after {seconds:g} seconds; send fewer dialogues at a time."
+            raise RefusedRequestError(504, "too_slow", reason, retry_after=self._retry_after())
         finally:
             work.given_up = True
             del self._waiting[work]

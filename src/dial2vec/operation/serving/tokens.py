@@ -21,7 +21,6 @@ OPEN = 0o027
 class AccessTokens:
     """The tokens of a file, one per line; blank lines and lines that start with # are left out.
 
-    :param path: File.
     :raises Dial2vecError: if others can read it, or it holds no token.
     """
 
