@@ -119,9 +119,7 @@ class Hosts:
 class Refused:
     """Reason for which a server does not answer a request.
 
-    :param status: HTTP status.
     :param kind: "host" or "origin".
-    :param reason: Reason in one sentence.
     """
 
     status: int

@@ -59,7 +59,6 @@ def show(
     """Serve the topics and the map of a collection, or write them to a file.
 
     :param browser: True to open the page in the user's browser.
-    :param later: steps to work on while the page is served.
     """
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.explorer.curating import can_write

@@ -88,7 +88,6 @@ def add(
     goes to the quarantine; the collection keeps the old one. A killed run resumes.
 
     :param transcripts: file, or folder of `.jsonl` and `.jsonl.gz` files.
-    :param encoder: encoder of the collection.
     :param turns: also make vectors of all turns and an index of their words, so that single moments are found
         (`dial2vec.collection.search.moments`); of dialogues that are there already, too.
     :param adapted: also fit a map to the dialogues, for groups and the map (`dial2vec.collection.adapting`).

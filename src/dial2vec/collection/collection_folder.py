@@ -59,7 +59,6 @@ class Addition:
 
     :param source: file or folder of the dialogues.
     :param added: time of the addition, ISO 8601 in UTC.
-    :param dialogues: number of dialogues.
     :param text_bytes: length of their lines in `dialogues.jsonl`.
     """
 
@@ -75,7 +74,6 @@ class Manifest:
 
     :param model: name or folder of the encoder; a copy of the encoder is in the folder `model`.
     :param fingerprint: result of that encoder's `fingerprint()`.
-    :param dimension: length of the vectors.
     :param additions: oldest first.
     """
 

@@ -82,7 +82,6 @@ def look_into(
 
     :param folder: Empty or missing folder, or one that this function made.
     :param source: Export, a file or a folder; a `.jsonl` file of dialogues is read as it is.
-    :param say: Function that shows a line to the user.
     :param turns: Also index the turns, as `add` does.
     :raises CorpusError: if the export cannot be read, or has no usable dialogue.
     :raises ArtifactError: if the folder holds anything else.

@@ -78,8 +78,6 @@ class Fate(StrEnum):
 class ForgetPlan:
     """What forgetting some dialogues does.
 
-    :param corpus: name of their corpus.
-    :param dialogues: the dialogues, by id.
     :param places: files and folders, by what becomes of them.
     :param elsewhere: addresses of DVC's storage that cannot be searched from here.
     :param versions: registered versions whose data held a dialogue.
@@ -124,7 +122,6 @@ def plan_forget(
     """Find everything in a project that holds some dialogues.
 
     :param corpus: name of a corpus of one's own.
-    :param ids: ids of dialogues of the corpus.
     :param collections: folders of collections that lose the dialogues too.
     :param remote: True to clear DVC's remote too, if it is a folder; one inside the project is always cleared.
     :raises CorpusError: if the corpus has no data, or no dialogue with such an id.
@@ -156,7 +153,6 @@ def plan_forget(
 def forget(root: Path, plan: ForgetPlan, say: Callable[[str], object]) -> None:
     """Carry out a plan. Call it with the checkout locked; a killed call is continued by the next one.
 
-    :param say: function that shows a line to the user.
     :raises Dial2vecError: if a file cannot be written, or DVC cannot version the data.
     """
     places, note = plan.places, _note(root, plan.corpus)

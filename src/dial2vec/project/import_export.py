@@ -32,7 +32,6 @@ from dial2vec.params import load_settings
 class ImportSettings:
     """How an import reads, masks, shows and writes.
 
-    :param options: Options for reading.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
     :param sample: Number of dialogues to draw at random; None takes all.
@@ -65,9 +64,7 @@ def import_export(
 ) -> ImportResult:
     """Import a file or folder into a corpus, and show a summary before anything is written.
 
-    :param root: Project folder.
     :param new_reading: True if the files may be read in another way than earlier ones of the corpus.
-    :param say: Function that shows a line to the user.
     :raises CorpusError: if nothing can be read or used, or the output is another import's file.
     :raises VersioningError: if DVC could not version the written file.
     """

@@ -30,7 +30,6 @@ def import_files(
 
     :param sources: Files or folders, at least 1.
     :param output: File that ends in `.jsonl`.
-    :param say: Function that shows a line to the user.
     :raises CorpusError: if nothing can be read or used, or the output is another import's file.
     """
     if output.suffix != ".jsonl" or output.is_dir():

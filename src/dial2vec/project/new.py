@@ -48,10 +48,7 @@ def make_project(folder: Path) -> list[Path]:
 
 
 def project_files(corpus: str) -> Iterator[tuple[str, str]]:
-    """Yield name and content of each file of a new project.
-
-    :param corpus: Name of the only corpus.
-    """
+    """Yield name and content of each file of a new project."""
     for name in files("dial2vec.project").joinpath("template.txt").read_text(encoding="utf-8").split():
         content = _template(name)
         if name == "params.yaml":

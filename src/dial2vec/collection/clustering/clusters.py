@@ -47,7 +47,6 @@ class Cluster:
     :param far: 2 % quantile of its dialogues' cosines to the centre; a new dialogue below it is far away.
     :param typical: ids of the dialogues closest to the centre.
     :param borderline: ids of the dialogues that are almost as close to another centre, or closer.
-    :param area: id of its area.
     :param speaking: turns of each typical dialogue that speak for the cluster, from 0.
     :param hidden: True if people decided not to see it.
     :param unclear: True if nothing but names of people and places tells its dialogues from others.
@@ -74,9 +73,7 @@ class Cluster:
 class Clusters:
     """All clusters of a collection.
 
-    :param fingerprint: fingerprint of the collection's encoder.
     :param by: "tree", "k", or "communities" in collections of earlier versions.
-    :param seed: random seed.
     :param agreement: mean adjusted Rand index with the clusters of halves, at most 1.
     :param seen: number of assigned dialogues, the first ones of the collection.
     :param settled: number of dialogues at the last clustering from scratch.

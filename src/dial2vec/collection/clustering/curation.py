@@ -21,12 +21,7 @@ EVIDENCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Result of a decision or of undoing one.
-
-    :param decision: the decision.
-    :param before: clusters before.
-    :param after: clusters after.
-    """
+    """Result of a decision or of undoing one."""
 
     decision: Edit
     before: Clusters
@@ -73,7 +68,6 @@ def curate(
     """Decide about a cluster, and apply it at once; the decision is added to `curation.yaml`.
 
     :param action: one of `decisions.ACTIONS`.
-    :param cluster: id of the cluster.
     :param to: new name, for rename.
     :param other: id of the cluster whose dialogues join the first, for merge.
     :param dialogue: id of the dialogue that joins the cluster, for move.

@@ -25,7 +25,6 @@ class Edit:
     """A decision about one cluster.
 
     :param action: one of `ACTIONS`.
-    :param cluster: id of the cluster.
     :param name: name of the cluster at that time.
     :param terms: first terms of the cluster at that time.
     :param date: day of the decision, ISO 8601.
@@ -72,11 +71,8 @@ class Decided:
     :param owners: id of the cluster of each fine topic, [m].
     :param split_off: id of each fine topic as a cluster of its own, and place of the decision that split it off;
         (-1, -1) if none did, [m].
-    :param ids: ids of all clusters.
     :param names: names that people gave, by id.
     :param parts: ids of clusters that are parts of others, or what a split left of one.
-    :param hidden: ids of hidden clusters.
-    :param pinned: ids of pinned clusters.
     :param moves: id of the cluster of each dialogue that was moved, by the dialogue's id.
     :param problems: sentence by the place of each decision that cannot be applied.
     """

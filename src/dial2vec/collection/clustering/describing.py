@@ -97,8 +97,6 @@ class Facts:
     """What is known about each cluster of a state.
 
     :param assignment: similarity and margin of each dialogue.
-    :param stability: stability of the clusters.
-    :param terms: terms of each cluster, [k].
     """
 
     collection: CollectionFolder

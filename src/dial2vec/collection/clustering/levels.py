@@ -27,7 +27,6 @@ class Area:
 
     :param id: number from 0.
     :param name: names of its largest topics that are unlike.
-    :param size: number of dialogues.
     """
 
     id: int
@@ -43,7 +42,6 @@ class FineTopic:
     :param id: number from 0.
     :param cluster: id of the cluster that holds the fine topic.
     :param name: a phrase that its dialogues say, or its first terms.
-    :param size: number of dialogues.
     """
 
     id: int

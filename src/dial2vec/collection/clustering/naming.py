@@ -143,10 +143,7 @@ class Namer:
 
 
 def area_name(topics: Sequence[Cluster], centres: Vectors) -> str:
-    """Name an area by its largest topics that are unlike, "and n more".
-
-    :param centres: centres of the topics.
-    """
+    """Name an area by its largest topics that are unlike, "and n more"."""
     if len(topics) == 1:
         return topics[0].name
     # Two of three "and 1 more" would be as long as all three.

@@ -21,7 +21,6 @@ MOST = 10_000
 class Note:
     """A note about a dialogue.
 
-    :param dialogue_id: id of the dialogue.
     :param date: day of the last change, ISO 8601.
     :param text: text, never blank.
     """

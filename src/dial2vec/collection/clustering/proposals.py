@@ -47,10 +47,7 @@ class Proposal:
     state: Literal["open", "accepted", "dismissed"] = "open"
 
     def words(self, names: Mapping[int, str]) -> str:
-        """Return the decision in words: 'rename “Cards” to “Lost cards”'.
-
-        :param names: name of each cluster, by its id.
-        """
+        """Return the decision in words: 'rename “Cards” to “Lost cards”'."""
         topic, other = f"“{names.get(self.topic, self.topic)}”", f"“{names.get(self.other or 0, self.other)}”"
         forms = {"rename": f"rename {topic} to “{self.to}”", "merge": f"let {other} join {topic}"}
         return forms.get(self.action, f"move {self.dialogue} to {topic}" if self.dialogue else f"{self.action} {topic}")

@@ -17,7 +17,6 @@ def speaking_turns(dialogue: Dialogue, terms: Sequence[Term], *, n: int = TURNS)
 
     Only turns with a term are taken, by their `speaking_scores`; of equal ones the earlier counts.
 
-    :param terms: terms of the group.
     :return: first n turns if no turn has a term.
     """
     scores = speaking_scores(dialogue, terms)
@@ -26,10 +25,7 @@ def speaking_turns(dialogue: Dialogue, terms: Sequence[Term], *, n: int = TURNS)
 
 
 def speaking_scores(dialogue: Dialogue, terms: Sequence[Term]) -> list[float]:
-    """Return how much each turn speaks for a group: the weight of its terms in the turn, by its number of words plus 8.
-
-    :param terms: terms of the group.
-    """
+    """Return how much each turn speaks for a group: the weight of its terms there, by its number of words plus 8."""
     weights = {_joined(term.text): term.weight for term in terms}
     scores = []
     for turn in dialogue.turns:

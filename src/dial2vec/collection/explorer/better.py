@@ -32,10 +32,7 @@ FOLDER, WHOLE = ".better", "WHOLE"
 
 
 def better(model: str) -> Later:
-    """Return the step that reads all dialogues by another encoder, and shows its groups and its map instead.
-
-    :param model: name or folder of the encoder.
-    """
+    """Return the step that reads all dialogues by another encoder, and shows its groups and its map instead."""
     return Later(f"better map, by {Path(model).name}", lambda page: _read_again(page, model))
 
 

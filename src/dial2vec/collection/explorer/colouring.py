@@ -43,7 +43,6 @@ class Colouring:
     :param title: name of the colouring, such as "label"; no two have the same.
     :param kind: "category" if the groups are sorted by size, "number" or "time" if they have an order of their own.
     :param names: names of the groups, in the order of the legend, the dialogues without a group last.
-    :param counts: number of dialogues per group.
     :param colours: colour per group, such as "#3b82f6"; from the 17th group on they repeat, or are grey.
     :param marks: mark per group: "disc", or "faint" for the dialogues without a group.
     :param codes: index of each dialogue's group in `names`, uint8 [n].

@@ -102,7 +102,6 @@ def base64_of(values: NDArray[Any]) -> str:
 class MapName:
     """The name of a group of dialogues on the map.
 
-    :param text: name.
     :param level: 0 for an area, 1 for a topic, 2 for a fine topic.
     :param id: place of the group among all of its level, from 0.
     :param x: place on the map, in its units.

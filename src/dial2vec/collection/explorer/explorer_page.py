@@ -36,9 +36,7 @@ MOST_DIALOGUES = 20_000
 class StaticPage:
     """Result of `write_page`.
 
-    :param dialogues: number of dialogues on the page.
     :param left_out: number of dialogues left out at random.
-    :param bytes: size of the page.
     """
 
     dialogues: int
@@ -74,7 +72,6 @@ def title_of(folder: Path) -> str:
 def render_explorer(title: str, *, content: str = "") -> str:
     """Return the page as HTML.
 
-    :param title: name of the collection.
     :param content: result of `packing.packed` for a page without a server; "" for a page with a server.
     """
     environment = templates(PAGE)

@@ -13,11 +13,7 @@ from dial2vec.encoder.loading import load_encoder
 
 
 class Shown(Protocol):
-    """An open page.
-
-    :param collection: dialogues that it shows.
-    :param maps: their places.
-    """
+    """An open page."""
 
     collection: CollectionFolder
     maps: Maps
@@ -34,7 +30,6 @@ class Later:
     """A step for which the first page does not wait.
 
     :param doing: name of what it makes, such as "index of single turns".
-    :param work: function that makes it.
     """
 
     doing: str

@@ -46,7 +46,6 @@ class Maps:
 
     :param trained: map by the encoder of the collection.
     :param start: map by the other encoder, aligned with the first map; None without a comparison.
-    :param start_name: name of the other encoder.
     """
 
     trained: CollectionMap

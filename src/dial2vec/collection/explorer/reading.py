@@ -50,7 +50,6 @@ class ReaderContent:
         what they say of it; both may be empty. `note` has a `text` and a `date`, or is None.
 
         :param rows: rows of the collection.
-        :param dialogues: dialogues of these rows.
         :raises ArtifactError: if notes or segments are damaged.
         """
         notes = read_notes(self._collection.folder)

@@ -57,10 +57,7 @@ class Question:
 
 
 class Searching:
-    """Answers the searches of the page; the encoder, and the texts, are read by the first that needs them.
-
-    :param collection: collection to search in.
-    """
+    """Answers the searches of the page; the encoder, and the texts, are read by the first that needs them."""
 
     def __init__(self, collection: CollectionFolder) -> None:
         self.collection = collection
@@ -146,7 +143,6 @@ def question_of(body: bytes, n: int) -> Question:
     `like` is a row or null, `unlike` a list of rows. `within` is null, or base64 of a bit per row, the first row in the
     highest bit of the first byte (numpy.packbits): 1 if the row may be a hit.
 
-    :param n: number of dialogues of the collection.
     :raises WrongRequestError: if the body is something else.
     """
     asked = body_json(body, EXPECTED)

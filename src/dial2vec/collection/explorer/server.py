@@ -232,7 +232,6 @@ def serve_page(
     :param port: port number; 0 takes any free port.
     :param say: called with the address.
     :param browser: True to open the page in the user's browser, if this is a terminal of a desktop.
-    :param later: steps to work on while the page is shown.
     :raises Dial2vecError: if the port is taken.
     """
     with listen("127.0.0.1", port) as listening:

@@ -28,8 +28,6 @@ LISTED, NAME = 5, 60
 class Impact:
     """A topic that goes worse than all others.
 
-    :param cluster: id of the topic.
-    :param name: name of the topic.
     :param key: key of the metadata by which it goes badly.
     :param value: bad value whose share is compared; None for a mean.
     :param count: its conversations with this key.

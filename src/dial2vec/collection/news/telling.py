@@ -20,8 +20,6 @@ class TopicChange:
     """A change of a topic.
 
     :param kind: "new", "more", "less", "gone", "rose", "fell", or "emerging" for a group near the topic.
-    :param cluster: id of the topic.
-    :param name: name of the topic.
     :param words: description of the change, such as "3% → 13% of the conversations in the last 3 days".
     :param dialogues: ids of up to three dialogues that show it.
     :param count: number of dialogues that show it.
@@ -56,10 +54,8 @@ class News:
     :param since: time of the look before, ISO 8601.
     :param dialogues: number of new dialogues.
     :param topics: number of topics.
-    :param changes: changes that are told.
     :param emerging: groups of new dialogues that may become topics.
     :param impact: topics that weigh most.
-    :param ledger: ledger after this look.
     """
 
     when: datetime
@@ -82,10 +78,7 @@ class News:
         return f"{self.when:%Y-%m-%dT%H-%M-%S}"
 
     def text(self, title: str) -> str:
-        """Return the message as plain text.
-
-        :param title: name of the collection.
-        """
+        """Return the message as plain text."""
         since = datetime.fromisoformat(self.since)
         lines = [f"{title}: {self.dialogues:,} new conversations since {since.day} {since:%B}"]
         lines += [change.line for change in self.changes]

@@ -53,7 +53,6 @@ def update(
     :param encoder: name or folder of the encoder of a new collection.
     :param regroup: False to never cluster from scratch.
     :param at: time of the look; None means now.
-    :param say: function that shows a line to the user.
     :raises CorpusError: if there is no dialogue, or none can be read.
     :raises ArtifactError: if the collection, its clusters or its ledger are damaged.
     :raises BusyError: if another process updates the collection.

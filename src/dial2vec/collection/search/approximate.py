@@ -40,10 +40,8 @@ BLOCK = 65_536
 class IndexRecord:
     """The content of `index.json`.
 
-    :param fingerprint: fingerprint of the collection's encoder.
     :param probes: number of lists that a query reads.
     :param recall: share of the 10 nearest dialogues that is found, measured on dialogues of the collection, in [0, 1].
-    :param lists: number of lists.
     :param trained: number of vectors when the lists were trained.
     """
 
@@ -58,7 +56,6 @@ class Approximate:
     """An index of a collection.
 
     :param index: faiss index, whose ids are the rows of the collection.
-    :param record: content of `index.json`.
     """
 
     def __init__(self, index: Any, record: IndexRecord) -> None:

@@ -62,7 +62,6 @@ def calibrate(
     nearer to each other than such words do, whatever they are about; so turns are asked, too, and compared with the
     half of the dialogues that is less like their own. It is measured again only if the collection has grown by a fifth.
 
-    :param encoder: encoder of the collection.
     :param seed: random seed of the questions.
     """
     existing, vocabulary = read_calibration(collection), words.vocabulary

@@ -209,9 +209,7 @@ def update_moments(
 ) -> None:
     """Bring vectors and words of the turns up to date; a killed run resumes.
 
-    :param encoder: encoder of the collection.
     :param batch_size: turns per batch.
-    :param progress: show a progress bar if standard error is a terminal.
     :param workers: workers of a Ray cluster; None uses the processors of this machine.
     """
     if not len(collection):

@@ -52,7 +52,6 @@ def find_near_duplicates(
 
     :param similarity: least Jaccard similarity of each dialogue of a group with its first, in (0, 1].
     :param filters: dialogues to look at; None looks at all.
-    :param progress: True for a progress bar on a terminal.
     :raises CorpusError: if `similarity` is out of range, or a filter is invalid.
     """
     if not 0 < similarity <= 1:

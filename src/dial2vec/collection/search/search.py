@@ -52,7 +52,6 @@ class Hit:
         Hits of a text are ordered by a score in which turns, dialogues and words count; cosines may not descend.
     :param date: start of the dialogue, ISO 8601; None if unknown.
     :param turns: turns that answer, the highest contribution first.
-    :param way: way by which it was found.
     """
 
     dialogue_id: str

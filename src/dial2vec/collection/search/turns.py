@@ -52,9 +52,6 @@ FAR = 8
 class TurnRecord:
     """The content of `turns.json`.
 
-    :param model: name of the encoder of the turns.
-    :param fingerprint: fingerprint of this encoder.
-    :param dimension: length of the vectors.
     :param dialogues: number of dialogues whose turns are valid.
     :param turns: number of their turns.
     """
@@ -86,7 +83,6 @@ class TurnVectors:
     """Vectors of the turns, mapped from files.
 
     :param folder: folder `turns` of a collection.
-    :param record: content of `turns.json`.
     :param starts: place of each dialogue's first turn, and the number of all turns, int64 [n + 1].
     """
 
@@ -179,7 +175,6 @@ def open_turns(collection: CollectionFolder, read: Read = "turns") -> TurnVector
 def complete_turns(collection: CollectionFolder, *, progress: bool = False) -> TurnVectors:
     """Return the vectors of the turns; missing ones are made first, as by `dial2vec index`.
 
-    :param progress: show a progress bar if standard error is a terminal.
     :raises CorpusError: if the collection has no turns.
     :raises BusyError: if another process adds to the collection.
     """
@@ -207,9 +202,7 @@ def update_turns(
     The turns are read by the start of the encoder, the encoder that it was trained from, because training for themes
     makes single turns harder to find; by the encoder itself if it has no start, as a student. A killed run resumes.
 
-    :param encoder: encoder of the collection.
     :param batch_size: turns per batch.
-    :param progress: show a progress bar if standard error is a terminal.
     :param workers: workers of a Ray cluster; None uses the processors of this machine.
     :param read: "themes" encodes whole dialogues instead, by a student.
     """

@@ -22,10 +22,7 @@ from dial2vec.errors import CorpusError
 
 
 class OpenCollection(CollectionFolder):
-    """A collection as it was when it was opened.
-
-    :param folder: folder of the collection.
-    """
+    """A collection as it was when it was opened."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
