@@ -91,14 +91,11 @@ def groups(
 def compare(
     folder: Path,
     other: Path | None,
-    before: str | None,
-    after: str | None,
-    since: str | None,
-    until: str | None,
     keys: tuple[str, ...],
     where: tuple[str, ...],
     seed: int,
     as_json: bool,
+    **span: str | None,
 ) -> None:
     """Show what changed between two periods, or two collections.
 
@@ -114,24 +111,14 @@ def compare(
 
     first, second = CollectionFolder(folder), None if other is None else CollectionFolder(other)
     with bar_to(None, "dialogues read", unit="") as bar:
-        changes = compare_groups(
-            first,
-            second,
-            before=before,
-            after=after,
-            since=since,
-            until=until,
-            keys=keys,
-            filters=Filters(where=where),
-            seed=seed,
-            done=bar.update,
-        )
+        filters = Filters(where=where)
+        changes = compare_groups(first, second, keys=keys, filters=filters, seed=seed, done=bar.update, **span)
     if as_json:
         parts = [f'"{name}": {_plain(table, as_csv=False)}' for name, table in changes.records.items()]
         sizes = f'"n_before": {changes.n_before}, "n_after": {changes.n_after}'
         click.echo(f'{{"since": {json.dumps(changes.since)}, {sizes}, {", ".join(parts)}}}')
         return
-    if before is None and after is None and second is None:
+    if span["before"] is None and span["after"] is None and second is None:
         click.echo(f"The latest dialogues, from {changes.since} on, are compared with all before.")
     click.echo(f"{changes.n_before:,} dialogues before, {changes.n_after:,} after")
     click.echo(_comparison(changes, {"before": first, "after": second or first}))

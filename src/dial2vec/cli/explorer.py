@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -122,16 +122,7 @@ def explain(
 @click.option("--since", metavar="DATE", help="Count no dialogues before this date.")
 @click.option("--until", metavar="DATE", help="Count only dialogues before this date.")
 @WHERE
-def report(
-    folder: Path,
-    output: Path | None,
-    pdf: bool,
-    paper: str,
-    before: str | None,
-    since: str | None,
-    until: str | None,
-    where: tuple[str, ...],
-) -> None:
+def report(folder: Path, output: Path | None, pdf: bool, paper: str, **scope: Any) -> None:
     """Write the one-page report of a collection.
 
     What the dialogues are about, areas with their topics, what changed, and typical dialogues. The page is one file
@@ -147,12 +138,10 @@ def report(
     path = output or Path(f"{folder.resolve().name}.html")
     sheet = path.with_suffix(".pdf") if pdf else None
     with waiting("counting dialogues"):
-        summary = write_summary(path, collection, Scope(before, since, until, where), pdf=sheet, paper=paper)
+        summary = write_summary(path, collection, Scope(**scope), pdf=sheet, paper=paper)
     click.echo(f"{path}: {summary.dialogues:,} dialogues in {summary.areas} areas and {summary.topics} topics")
     if sheet is not None:
         click.echo(f"{sheet}: the same on one page of {paper}")
-    click.echo("Both quote dialogues" if sheet else "It quotes dialogues", nl=False)
-    click.echo(
-        ": give them only to people who may read them." if sheet else ": give it only to people who may read them."
-    )
+    quoting, pages = ("Both quote", "them") if sheet else ("It quotes", "it")
+    click.echo(f"{quoting} dialogues: give {pages} only to people who may read them.")
     click.echo(f"Next: dial2vec explore {quote(str(folder))}    every dialogue, on a map")

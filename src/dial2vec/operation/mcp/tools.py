@@ -322,7 +322,6 @@ class CollectionTools:
 
         A key with numbers also has its mean.
 
-
         :param key: key, as `overview` lists them.
         :param topic: id of the topic whose dialogues count.
         :param where: conditions on the metadata.
