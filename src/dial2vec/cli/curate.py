@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -148,29 +148,23 @@ def list_(folder: Path) -> None:
         click.echo(f"{len(notes)} note{'s' if len(notes) > 1 else ''} in {notes_file(folder)}")
 
 
-def _decide(
-    folder: Path,
-    action: str,
-    cluster: int,
-    *,
-    to: str | None = None,
-    other: int | None = None,
-    dialogue: str | None = None,
-) -> None:
+def _decide(folder: Path, action: str, cluster: int, **needed: Any) -> None:
+    """Decide about a cluster, and print what was done.
+
+    :param needed: what the action needs: `to`, `other` or `dialogue`.
+    """
     from dial2vec.collection.clustering.curation import curate as decide
     from dial2vec.collection.collection_folder import CollectionFolder
 
     collection = CollectionFolder(folder)
-    change = _with_bar(
-        lambda done: decide(collection, action, cluster, to=to, other=other, dialogue=dialogue, done=done)
-    )
+    change = _with_bar(lambda done: decide(collection, action, cluster, done=done, **needed))
     if action == "split":
         click.echo(f"Cluster {cluster} ({printable(change.decision.name)}) is {len(change.parts)} clusters now:")
         for part in change.parts:
             click.echo(f"{part.id:>4} {part.size:>7,}  {printable(part.name)}")
     else:
         sentence = printable(change.sentence(lambda cluster: f"cluster {cluster.id} ({cluster.name})"))
-        click.echo(f"{sentence[0].upper()}{sentence[1:]}" if dialogue is None else sentence)
+        click.echo(f"{sentence[0].upper()}{sentence[1:]}" if "dialogue" not in needed else sentence)
     click.echo(f"To take it back: dial2vec curate {quote(str(folder))} undo")
 
 

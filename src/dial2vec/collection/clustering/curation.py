@@ -76,7 +76,8 @@ def curate(
     :raises ArtifactError: if there are no clusters, or the decisions so far are about other ones.
     """
     with folder_lock(folder_of(collection), "writes to"):
-        stored, decisions, decision = check_decision(collection, action, cluster, to=to, other=other, dialogue=dialogue)
+        wish = Edit(action, cluster, to=to, other=other, dialogue=dialogue)
+        stored, decisions, decision = check_decision(collection, wish)
         made = Decisions(stored.base.lineage, (*decisions.made, decision))
         after, problems = _redecided(collection, stored, made, done)
         if problem := problems.get(len(made.made) - 1):
@@ -85,28 +86,21 @@ def curate(
     return Change(decision, stored.clusters, after.clusters)
 
 
-def check_decision(
-    collection: CollectionFolder,
-    action: str,
-    cluster: int,
-    *,
-    to: str | None = None,
-    other: int | None = None,
-    dialogue: str | None = None,
-) -> tuple[Stored, Decisions, Edit]:
-    """Return the clusters, the decisions so far, and a decision that may be made; nothing is written.
+def check_decision(collection: CollectionFolder, wish: Edit) -> tuple[Stored, Decisions, Edit]:
+    """Return the clusters, the decisions so far, and the decision with its evidence; nothing is written.
 
-    Parameters and errors are those of `curate`.
+    Errors are those of `curate`.
 
+    :param wish: action and cluster, and what the action needs.
     :raises CorpusError: if it lacks what its action needs, too.
     """
     stored, decisions = _opened(collection)
-    needs = {"rename": ("a new name", to), "merge": ("another cluster", other), "move": ("a dialogue", dialogue)}
-    for needing, (what, given) in needs.items():
-        if (action == needing) != (given is not None):
-            raise CorpusError(f"found `{action}` {'without' if given is None else 'with'} {what}. Correct it.")
-    decision = _decision(collection, stored.clusters, action, cluster, to, other)
-    return stored, decisions, decision if dialogue is None else _move_of(collection, stored, decision, dialogue)
+    needs = {"rename": (wish.to, "a new name"), "merge": (wish.other, "another cluster")}
+    for needing, (given, what) in (needs | {"move": (wish.dialogue, "a dialogue")}).items():
+        if (wish.action == needing) != (given is not None):
+            raise CorpusError(f"found `{wish.action}` {'without' if given is None else 'with'} {what}. Correct it.")
+    decision = _decision(collection, stored.clusters, wish)
+    return stored, decisions, decision if wish.dialogue is None else _move_of(collection, stored, decision)
 
 
 def undo_decision(collection: CollectionFolder, *, done: Callable[[int], object] = lambda _: None) -> Change:
@@ -161,10 +155,9 @@ def _opened(collection: CollectionFolder) -> tuple[Stored, Decisions]:
     return stored, decisions
 
 
-def _decision(
-    collection: CollectionFolder, clusters: Clusters, action: str, id: int, to: str | None, other: int | None
-) -> Edit:
+def _decision(collection: CollectionFolder, clusters: Clusters, wish: Edit) -> Edit:
     known = {cluster.id: cluster for cluster in clusters.clusters}
+    id, to, other = wish.cluster, wish.to, wish.other
     for number in (id, *(() if other is None else (other,))):
         if number not in known:
             shown = ", ".join(map(str, sorted(known)[:20]))
@@ -181,11 +174,11 @@ def _decision(
     terms = tuple(term.text for term in known[id].terms[:EVIDENCE]) or tuple(known[id].name.split(", ")[:NAMED_BY])
     other_name = None if other is None else known[other].name
     today = datetime.now(UTC).date().isoformat()
-    return Edit(action, id, known[id].name, terms, today, to, other, other_name)
+    return replace(wish, name=known[id].name, terms=terms, date=today, to=to, other_name=other_name)
 
 
-def _move_of(collection: CollectionFolder, stored: Stored, decision: Edit, dialogue: str) -> Edit:
-    row = collection.row(dialogue)
+def _move_of(collection: CollectionFolder, stored: Stored, decision: Edit) -> Edit:
+    row = collection.row(dialogue := str(decision.dialogue))
     if row >= stored.clusters.seen:
         raise CorpusError(
             f"dialogue {dialogue} was added after the last clustering; expected one that is in a cluster. Run "
@@ -196,4 +189,4 @@ def _move_of(collection: CollectionFolder, stored: Stored, decision: Edit, dialo
         raise CorpusError(
             f"dialogue {dialogue} is in cluster {own.id} ({own.name}) already; expected another cluster. Choose one."
         )
-    return replace(decision, dialogue=dialogue, other_name=own.name)
+    return replace(decision, other_name=own.name)

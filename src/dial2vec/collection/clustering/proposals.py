@@ -12,6 +12,7 @@ from typing import Literal
 from conversations.files import write_json_lines
 from conversations.words import printable, without_halves
 from dial2vec.collection.clustering.curation import Change, check_decision, curate
+from dial2vec.collection.clustering.decisions import Edit
 from dial2vec.collection.collection_folder import CollectionFolder, readable
 from dial2vec.errors import CorpusError
 from dial2vec.files import folder_lock
@@ -23,15 +24,11 @@ MOST, REASON, NAME = 100, 500, 120
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A decision that nobody has made yet.
+    """A decision that nobody has made yet; `action`, `to`, `other` and `dialogue` are those of `decisions.Edit`.
 
     :param number: number from 1.
-    :param action: one of `decisions.ACTIONS`.
     :param topic: id of the cluster.
     :param reason: reason, in the words of the agent.
-    :param to: new name, for rename.
-    :param other: id of the cluster that joins the first, for merge.
-    :param dialogue: id of the dialogue that joins the cluster, for move.
     :param date: day of the proposal, ISO 8601.
     :param state: "open", "accepted" or "dismissed".
     """
@@ -81,7 +78,7 @@ def propose(
 
     :raises CorpusError: if it could not be carried out, or 100 proposals wait already.
     """
-    check_decision(collection, action, topic, to=to, other=other, dialogue=dialogue)
+    check_decision(collection, Edit(action, topic, to=to, other=other, dialogue=dialogue))
     with folder_lock(collection.folder, "writes to"):
         known = read_proposals(collection.folder)
         if sum(proposal.state == "open" for proposal in known) >= MOST:
