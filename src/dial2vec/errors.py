@@ -7,13 +7,7 @@ import sys
 
 from conversations.errors import ArtifactError, ConversationError, CorpusError, described, described_keys, did_you_mean
 
-__all__ = [
-    "ArtifactError",
-    "CorpusError",
-    "described",
-    "described_keys",
-    "did_you_mean",
-]
+__all__ = ["ArtifactError", "CorpusError", "described", "described_keys", "did_you_mean"]
 
 # Modules that a plain `pip install dial2vec` lacks, by the extra that brings them.
 EXTRAS = {

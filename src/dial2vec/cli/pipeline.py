@@ -98,11 +98,7 @@ def results(as_json: bool) -> None:
 @click.argument("source", type=click.Path(path_type=Path))
 @model_option(default=UNTRAINED, show_default=True)
 @click.option(
-    "--output",
-    required=True,
-    metavar="PATH",
-    type=new_path,
-    help="File that ends in .parquet, or folder for several.",
+    "--output", required=True, metavar="PATH", type=new_path, help="File that ends in .parquet, or folder for several."
 )
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
 @worker_options

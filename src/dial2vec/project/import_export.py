@@ -15,13 +15,7 @@ from conversations.reading import Export, read_export
 from conversations.redaction import Masks, Redactor, join_and_mask
 from conversations.result import ImportResult
 from conversations.summary import import_summary, usable_dialogues
-from conversations.writing import (
-    Places,
-    masked_files,
-    quarantine_known_ids,
-    require_own,
-    write_import,
-)
+from conversations.writing import Places, masked_files, quarantine_known_ids, require_own, write_import
 from dial2vec.data.corpora import require_corpus
 from dial2vec.errors import CorpusError
 from dial2vec.files import checkout_lock

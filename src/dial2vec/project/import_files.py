@@ -18,11 +18,7 @@ from dial2vec.project.import_export import ImportSettings, present
 
 
 def import_files(
-    sources: Sequence[Path],
-    output: Path,
-    settings: ImportSettings,
-    *,
-    say: Callable[[str], object],
+    sources: Sequence[Path], output: Path, settings: ImportSettings, *, say: Callable[[str], object]
 ) -> ImportResult:
     """Import files or folders into one file, and show a summary before anything is written.
 

@@ -29,13 +29,7 @@ from dial2vec.collection.clustering.describing import Undescribed, describe_clus
 from dial2vec.collection.clustering.judging import judging_vectors
 from dial2vec.collection.clustering.known import Known, find_known
 from dial2vec.collection.clustering.levels import TENTHS, areas_of_topics, assign_fine, divide_topics
-from dial2vec.collection.clustering.partition import (
-    Groups,
-    Vectors,
-    assign,
-    centres_of,
-    centres_of_groups,
-)
+from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of, centres_of_groups
 from dial2vec.collection.clustering.stability import HALVES, LEAST, SAMPLE, match_groups
 from dial2vec.collection.clustering.topics_file import load_topics
 from dial2vec.collection.clustering.tree import SMALLEST, find_levels

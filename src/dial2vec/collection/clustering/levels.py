@@ -70,13 +70,7 @@ def areas_of_topics(topics: Groups, levels: Levels, k: int) -> Groups:
 
 
 def divide_topics(
-    units: Vectors,
-    plain: Rows,
-    groups: Groups,
-    k: int,
-    *,
-    seed: int,
-    done: Callable[[int], object] = lambda _: None,
+    units: Vectors, plain: Rows, groups: Groups, k: int, *, seed: int, done: Callable[[int], object] = lambda _: None
 ) -> tuple[Vectors, Groups]:
     """Divide each topic by its own tree.
 

@@ -10,13 +10,7 @@ import numpy as np
 
 from dial2vec.collection.adding import add
 from dial2vec.collection.clustering.clustering import cluster
-from dial2vec.collection.clustering.clusters import (
-    Clusters,
-    ClusterState,
-    folder_of,
-    read_stored,
-    write_clusters,
-)
+from dial2vec.collection.clustering.clusters import Clusters, ClusterState, folder_of, read_stored, write_clusters
 from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, read_decisions, write_decisions
 from dial2vec.collection.clustering.known import TOPICS
 from dial2vec.collection.clustering.partition import centres_of_groups

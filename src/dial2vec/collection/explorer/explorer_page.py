@@ -45,12 +45,7 @@ class StaticPage:
 
 
 def write_page(
-    path: Path,
-    collection: CollectionFolder,
-    maps: Maps,
-    *,
-    most: int = MOST_DIALOGUES,
-    seed: int = SEED,
+    path: Path, collection: CollectionFolder, maps: Maps, *, most: int = MOST_DIALOGUES, seed: int = SEED
 ) -> StaticPage:
     """Write the explorer as one file that needs neither server nor network, atomically.
 

@@ -137,10 +137,7 @@ def _read(folder: Path) -> Scores:
 
 
 def update_words(
-    collection: CollectionFolder,
-    *,
-    done: Callable[[int], object] = lambda _: None,
-    workers: RayWorkers | None = None,
+    collection: CollectionFolder, *, done: Callable[[int], object] = lambda _: None, workers: RayWorkers | None = None
 ) -> None:
     """Bring the words of the turns up to date; a killed run resumes. At most the last part is made again.
 
