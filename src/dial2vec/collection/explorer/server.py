@@ -171,9 +171,6 @@ def application(collection: CollectionFolder, maps: Maps, later: Sequence[Later]
         # Ctrl-C does not wait for it: what is made so far is kept, and the next command goes on.
         threading.Thread(target=explorer.work, daemon=True).start()
 
-    def searched(body: bytes) -> Response:
-        return explorer.searching.answer(body)
-
     def posted(path: str, answer: Callable[..., Response]) -> Route:
         async def called(request: Request) -> Response:
             if path == "/curate" and not from_this_page(request.headers):
@@ -188,7 +185,7 @@ def application(collection: CollectionFolder, maps: Maps, later: Sequence[Later]
         Route("/content", explorer.content),
         Route("/state", explorer.state),
         Route("/dialogue/{row:int}", explorer.dialogue),
-        posted("/search", searched),
+        posted("/search", lambda body: explorer.searching.answer(body)),
         posted("/speaking", explorer.speaking),
         posted("/turns", explorer.turns),
         posted("/export/{form}", explorer.export),

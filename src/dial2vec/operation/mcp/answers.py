@@ -9,6 +9,12 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 
+class Answer(TypedDict):
+    """What every answer has: the name of its collection."""
+
+    collection: str
+
+
 class Turn(TypedDict):
     """What somebody said; `text` stands between marks and may be cut.
 
@@ -59,10 +65,9 @@ class AreaShare(Share):
     name: str
 
 
-class Overview(TypedDict):
+class Overview(Answer):
     """What there is to ask about in a collection."""
 
-    collection: str
     dialogues: int
     first_date: str | None
     last_date: str | None
@@ -86,10 +91,9 @@ class TopicRow(Share):
     means: dict[str, float]
 
 
-class Topics(TypedDict):
+class Topics(Answer):
     """Topics, the largest first; `next_offset` is null after the last one."""
 
-    collection: str
     dialogues: int
     topics: list[TopicRow]
     next_offset: int | None
@@ -102,10 +106,9 @@ class Month(Share):
     change: str
 
 
-class Topic(TopicRow):
+class Topic(Answer, TopicRow):
     """A topic whole: `stability` is in [0, 1], above 0.75 it is stable."""
 
-    collection: str
     stability: float
     fine: list[str]
     months: list[Month]
@@ -127,10 +130,9 @@ class Hit(TypedDict):
     turns: list[Turn]
 
 
-class Hits(TypedDict):
+class Hits(Answer):
     """Dialogues, best first; without `close`, random questions come as near to the collection as this one."""
 
-    collection: str
     way: str
     close: bool
     hits: list[Hit]
@@ -145,10 +147,9 @@ class Span(TypedDict):
     topic: str
 
 
-class Reading(TypedDict):
+class Reading(Answer):
     """A part of a dialogue; `next_turn` is null at its end."""
 
-    collection: str
     dialogue_id: str
     date: str | None
     labels: list[str]
@@ -184,13 +185,12 @@ class Difference(TypedDict):
     dialogue_ids: list[str]
 
 
-class Comparison(TypedDict):
+class Comparison(Answer):
     """Clear differences of topics, then of metadata, from the first side ("before") to the second ("after").
 
     `since` is the start of the second period, or "". `others` is the number of topics that do not differ clearly.
     """
 
-    collection: str
     since: str
     n_before: int
     n_after: int
@@ -209,18 +209,16 @@ class SegmentTopic(TypedDict):
     typical: list[Quote]
 
 
-class Segments(TypedDict):
+class Segments(Answer):
     """Topics of segments."""
 
-    collection: str
     several: float
     topics: list[SegmentTopic]
 
 
-class Facet(TypedDict):
+class Facet(Answer):
     """Values of one key, or the mean of its numbers with its interval; `counted` dialogues have the key."""
 
-    collection: str
     key: str
     dialogues: int
     counted: int
@@ -230,17 +228,15 @@ class Facet(TypedDict):
     high: float | None
 
 
-class Noted(TypedDict):
+class Noted(Answer):
     """A decision that waits for a person."""
 
-    collection: str
     number: int
     note: str
 
 
-class Sheet(TypedDict):
+class Sheet(Answer):
     """The one-page report: sentences, and what is typical of the largest areas."""
 
-    collection: str
     sentences: list[str]
     quotes: list[Quote]
