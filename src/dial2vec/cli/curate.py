@@ -151,7 +151,7 @@ def list_(folder: Path) -> None:
 def _decide(folder: Path, action: str, cluster: int, **needed: Any) -> None:
     """Decide about a cluster, and print what was done.
 
-    :param needed: what the action needs: `to`, `other` or `dialogue`.
+    :param needed: arguments of the action: `to`, `other` or `dialogue`.
     """
     from dial2vec.collection.clustering.curation import curate as decide
     from dial2vec.collection.collection_folder import CollectionFolder
