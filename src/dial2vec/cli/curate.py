@@ -115,8 +115,7 @@ def undo(folder: Path) -> None:
 @click.pass_obj
 def proposals(folder: Path, accept: int | None, dismiss: int | None) -> None:
     """List what agents have proposed; accept or dismiss it."""
-    from dial2vec.collection.clustering.clusters import stored_clusters
-    from dial2vec.collection.clustering.proposals import read_proposals, settle_proposal
+    from dial2vec.collection.clustering.proposals import FILE, open_proposals, settle_proposal
     from dial2vec.collection.collection_folder import CollectionFolder
 
     for number, accepted in ((accept, True), (dismiss, False)):
@@ -124,11 +123,10 @@ def proposals(folder: Path, accept: int | None, dismiss: int | None) -> None:
             change = settle_proposal(CollectionFolder(folder), number, accepted=accepted)
             sentence = "" if change is None else change.sentence(lambda cluster: f"“{cluster.name}”")
             click.echo(printable(sentence) or f"Proposal {number} is dismissed.")
-    names = {cluster.id: cluster.name for cluster in stored_clusters(CollectionFolder(folder)).clusters.clusters}
-    waiting = [made for made in read_proposals(folder) if made.state == "open"]
+    waiting = open_proposals(CollectionFolder(folder))
     for made in waiting:
-        click.echo(f"{made.number:>3}  {made.date}  {printable(made.words(names))}\n     {printable(made.reason)}")
-    click.echo(f"{len(waiting)} proposal{'s' * (len(waiting) != 1)} of agents in {folder / 'proposals.jsonl'}")
+        click.echo(f"{made.number:>3}  {made.decision.date}  {printable(made.words)}\n     {printable(made.reason)}")
+    click.echo(f"{len(waiting)} proposal{'s' * (len(waiting) != 1)} of agents in {folder / FILE}")
 
 
 @curate.command("list", epilog=examples("dial2vec curate calls list"))

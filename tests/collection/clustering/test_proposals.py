@@ -7,8 +7,9 @@ from dial2vec.cli import main
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering import proposals as module
-from dial2vec.collection.clustering.decisions import read_decisions
-from dial2vec.collection.clustering.proposals import propose, read_proposals, settle_proposal
+from dial2vec.collection.clustering.curation import curate
+from dial2vec.collection.clustering.decisions import Edit, read_decisions
+from dial2vec.collection.clustering.proposals import open_proposals, propose, read_proposals, settle_proposal
 from dial2vec.errors import ArtifactError, CorpusError
 from tests.collection.clustering.conftest import Maker
 
@@ -27,8 +28,8 @@ def names(calls: Collection) -> list[str]:
 
 def test_a_proposal_waits_and_is_carried_out_once_when_it_is_accepted(calls):
     before = names(calls)
-    made = propose(calls, "rename", 1, "d20, turn 0\nsays\x1b so", to="Lost  cards\x07")
-    assert (made.number, made.to, made.reason) == (1, "Lost cards", "d20, turn 0 says so")
+    made = propose(calls, Edit("rename", 1, to="Lost  cards\x07"), "d20, turn 0\nsays\x1b so")
+    assert (made.number, made.decision.to, made.reason) == (1, "Lost cards", "d20, turn 0 says so")
     assert names(calls) == before
     assert read_proposals(calls.folder) == [made]
     settle_proposal(Collection(calls.folder), 1, accepted=True)
@@ -39,14 +40,14 @@ def test_a_proposal_waits_and_is_carried_out_once_when_it_is_accepted(calls):
 
 
 def test_the_same_proposal_waits_once(calls):
-    assert propose(calls, "hide", 0, "noise") == propose(calls, "hide", 0, "still noise")
+    assert propose(calls, Edit("hide", 0), "noise") == propose(calls, Edit("hide", 0), "still noise")
     assert len(read_proposals(calls.folder)) == 1
 
 
 def test_a_proposal_that_is_dismissed_changes_nothing_and_is_kept(calls):
     before = names(calls)
-    propose(calls, "hide", 0, "noise")
-    propose(calls, "merge", 1, "alike", other=0)
+    propose(calls, Edit("hide", 0), "noise")
+    propose(calls, Edit("merge", 1, other=0), "alike")
     assert settle_proposal(calls, 1, accepted=False) is None
     assert names(calls) == before
     assert read_decisions(calls.folder).made == ()
@@ -62,19 +63,42 @@ def test_a_proposal_that_is_dismissed_changes_nothing_and_is_kept(calls):
         ("move", {"dialogue": "d99"}, "has no dialogue 'd99'"),
         ("move", {"dialogue": "d0"}, "is in cluster 0"),
         ("rename", {"to": " "}, "blank name"),
+        ("merge", {"other": 0}, "a cluster cannot join itself"),
+        ("split", {}, "has no fine topics"),
+        ("explode", {}, "found the action 'explode'; expected one of rename"),
     ],
 )
 def test_what_could_not_be_carried_out_is_refused(calls, action, options, message):
     with pytest.raises(CorpusError, match=message):
-        propose(calls, action, 0, "why", **options)
+        propose(calls, Edit(action, 0, **options), "why")
     assert read_proposals(calls.folder) == []
+
+
+def test_a_proposal_about_topics_that_have_changed_waits_no_more(calls):
+    propose(calls, Edit("merge", 1, other=0), "alike")
+    # A new clustering may give an id to other dialogues, too.
+    curate(calls, "rename", 0, to="Lost cards")
+    assert open_proposals(Collection(calls.folder)) == []
+    with pytest.raises(CorpusError, match="no proposal 1 waits"):
+        settle_proposal(Collection(calls.folder), 1, accepted=True)
+    assert propose(Collection(calls.folder), Edit("merge", 1, other=0), "alike").number == 2
+
+
+def test_a_line_that_was_removed_by_hand_moves_no_number(calls):
+    for cluster_id in (0, 1):
+        propose(calls, Edit("hide", cluster_id), "noise")
+    path = calls.folder / "proposals.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").split("\n", 1)[1], encoding="utf-8")
+    settle_proposal(calls, 2, accepted=False)
+    propose(calls, Edit("hide", 0), "noise")
+    assert [(made.number, made.state) for made in read_proposals(calls.folder)] == [(2, "dismissed"), (3, "open")]
 
 
 def test_no_more_wait_than_a_person_can_read(calls, monkeypatch):
     monkeypatch.setattr(module, "MOST", 1)
-    propose(calls, "hide", 0, "noise")
+    propose(calls, Edit("hide", 0), "noise")
     with pytest.raises(CorpusError, match="1 proposals wait already"):
-        propose(calls, "hide", 1, "noise")
+        propose(calls, Edit("hide", 1), "noise")
 
 
 def test_a_damaged_file_is_named(calls):
@@ -85,8 +109,8 @@ def test_a_damaged_file_is_named(calls):
 
 def test_the_shell_lists_accepts_and_dismisses(calls):
     before = names(calls)
-    propose(calls, "rename", 1, "more exact", to="Lost cards")
-    propose(calls, "hide", 0, "noise")
+    propose(calls, Edit("rename", 1, to="Lost cards"), "more exact")
+    propose(calls, Edit("hide", 0), "noise")
 
     def said(*options: str) -> str:
         result = CliRunner().invoke(main, ["curate", str(calls.folder), "proposals", *options])

@@ -12,7 +12,7 @@ from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.collection.clustering.curation import curate
-from dial2vec.collection.clustering.decisions import read_decisions
+from dial2vec.collection.clustering.decisions import Edit, read_decisions
 from dial2vec.collection.clustering.notes import notes_file, read_notes
 from dial2vec.collection.clustering.proposals import propose
 from dial2vec.collection.explorer.curating import can_write, decide
@@ -116,8 +116,8 @@ def test_a_note_is_kept_shown_and_removed(client, make):
 
 def test_a_proposal_of_an_agent_is_shown_accepted_and_taken_back(client, make, names):
     before = names()
-    propose(Collection(make.folder), "rename", 1, "more exact", to="Lost cards")
-    propose(Collection(make.folder), "hide", 0, "noise")
+    propose(Collection(make.folder), Edit("rename", 1, to="Lost cards"), "more exact")
+    propose(Collection(make.folder), Edit("hide", 0), "noise")
     client = Client(Collection(make.folder))
     words = f"rename “{before[1]}” to “Lost cards”"
     shown = client.get("/content").json()["proposals"]
@@ -129,6 +129,9 @@ def test_a_proposal_of_an_agent_is_shown_accepted_and_taken_back(client, make, n
     assert client.get("/content").json()["proposals"] == []
     client.post("/curate", json={"action": "undo", "made": 1})
     assert names() == before
+    # A damaged file does not keep the page from opening.
+    (make.folder / "proposals.jsonl").write_text("{", encoding="utf-8")
+    assert Client(Collection(make.folder)).get("/content").json()["proposals"] == []
 
 
 @pytest.mark.parametrize(

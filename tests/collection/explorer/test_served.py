@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dial2vec.collection.clustering import cluster
+from dial2vec.collection.clustering.decisions import Edit
 from dial2vec.collection.clustering.proposals import propose
 from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.later import Later, Shown
@@ -100,8 +101,8 @@ def test_an_open_page_takes_over_another_map_and_keeps_what_it_shows(chromium, c
 def test_what_an_agent_proposes_is_told_accepted_and_taken_back(grow, collection, chromium, tmp_path):
     copy = grow(tmp_path / "c", list(collection.dialogues()))
     topic = cluster(copy, k=2).clusters[0]
-    propose(copy, "rename", topic.id, "d0, turn 0 <b>says</b> so", to="Lost cards")
-    propose(copy, "hide", topic.id, "noise")
+    propose(copy, Edit("hide", topic.id), "noise")
+    propose(copy, Edit("rename", topic.id, to="Lost cards"), "d0, turn 0 <b>says</b> so")
     asks = f"An agent proposes: rename “{topic.name}” to “Lost cards”. Its reason: “d0, turn 0 <b>says</b> so”"
     notes = "[...document.querySelectorAll('#topics .note p')].map((one) => one.textContent)"
 
@@ -117,13 +118,13 @@ def test_what_an_agent_proposes_is_told_accepted_and_taken_back(grow, collection
         told = f"An agent has proposed changes: see ⋯ at “{topic.name}”."
         chromium.until(f"document.querySelector('#decided p')?.textContent === {json.dumps(told)}")
         press("⋯")
-        chromium.until(f"({notes})[0] === {json.dumps(asks)}")
-        press("Accept")
-        chromium.until("document.querySelector('#decided p').textContent.endsWith('is called “Lost cards” now.')")
-        press("⋯")
-        chromium.until(f"({notes}).length === 1")
+        chromium.until(f"({notes})[1] === {json.dumps(asks)}")
         press("Dismiss")
         chromium.until("document.querySelector('#decided p').textContent === 'The proposal is dismissed.'")
+        press("⋯")
+        chromium.until(f"({notes}).length === 1")
+        press("Accept")
+        chromium.until("document.querySelector('#decided p').textContent.endsWith('is called “Lost cards” now.')")
         assert chromium.value("explorer.content.proposals") == []
         assert chromium.value("explorer.content.groups[1].some((one) => one.name === 'Lost cards')")
         assert chromium.complaints == []

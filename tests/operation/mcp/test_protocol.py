@@ -92,7 +92,7 @@ def test_every_tool_answers_over_standard_input_and_output(mine):
             await every_tool(client)
 
     asyncio.run(run())
-    assert [proposal.action for proposal in read_proposals(mine)] == ["hide"]
+    assert [proposal.decision.action for proposal in read_proposals(mine)] == ["hide"]
 
 
 def test_every_tool_answers_over_http(served):

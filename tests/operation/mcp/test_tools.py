@@ -186,7 +186,7 @@ def test_a_proposal_changes_nothing(desk, tmp_path):
     answer = mine.propose("rename", topic, "T-0465, turn 0", name="Stolen card")
     assert answer["note"].startswith("Nothing has changed")
     assert read_clusters(CollectionFolder(tmp_path / "desk"))[0] == before
-    assert [made.to for made in read_proposals(tmp_path / "desk")] == ["Stolen card"]
+    assert [made.decision.to for made in read_proposals(tmp_path / "desk")] == ["Stolen card"]
 
 
 def test_dialogues_that_are_added_are_seen(desk, tmp_path):

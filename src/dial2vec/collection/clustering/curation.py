@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from conversations.words import without_halves
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, Stored, folder_of, stored_clusters
 from dial2vec.collection.clustering.decided import applied, decided_clusters, moved_rows, write_decided
-from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, read_decisions, write_decisions
+from dial2vec.collection.clustering.decisions import ACTIONS, Decisions, Edit, path_of, read_decisions, write_decisions
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.terms import NAMED_BY
 from dial2vec.errors import ArtifactError, CorpusError
@@ -79,9 +79,7 @@ def curate(
         wish = Edit(action, cluster, to=to, other=other, dialogue=dialogue)
         stored, decisions, decision = check_decision(collection, wish)
         made = Decisions(stored.base.lineage, (*decisions.made, decision))
-        after, problems = _redecided(collection, stored, made, done)
-        if problem := problems.get(len(made.made) - 1):
-            raise CorpusError(f"{problem}; expected one that fits `{action}`. `dial2vec cluster` shows the clusters.")
+        after = _redecided(collection, stored, made, done)
         _write(collection, made, after)
     return Change(decision, stored.clusters, after.clusters)
 
@@ -95,12 +93,19 @@ def check_decision(collection: CollectionFolder, wish: Edit) -> tuple[Stored, De
     :raises CorpusError: if it lacks what its action needs, too.
     """
     stored, decisions = _opened(collection)
+    if wish.action not in ACTIONS:
+        raise CorpusError(f"found the action {wish.action!r}; expected one of {', '.join(ACTIONS)}. Correct it.")
     needs = {"rename": (wish.to, "a new name"), "merge": (wish.other, "another cluster")}
     for needing, (given, what) in (needs | {"move": (wish.dialogue, "a dialogue")}).items():
         if (wish.action == needing) != (given is not None):
             raise CorpusError(f"found `{wish.action}` {'without' if given is None else 'with'} {what}. Correct it.")
     decision = _decision(collection, stored.clusters, wish)
-    return stored, decisions, decision if wish.dialogue is None else _move_of(collection, stored, decision)
+    if wish.dialogue is not None:
+        decision = _move_of(collection, stored, decision)
+    now = applied(stored.base, stored.base_state, replace(decisions, made=(*decisions.made, decision)))
+    if problem := now.problems.get(len(decisions.made)):
+        raise CorpusError(f"{problem}; expected one that fits `{wish.action}`. `dial2vec cluster` shows the clusters.")
+    return stored, decisions, decision
 
 
 def undo_decision(collection: CollectionFolder, *, done: Callable[[int], object] = lambda _: None) -> Change:
@@ -116,7 +121,7 @@ def undo_decision(collection: CollectionFolder, *, done: Callable[[int], object]
                 f"{path_of(collection.folder)} holds no decision; expected one. There is nothing to undo."
             )
         made = replace(decisions, made=decisions.made[:-1])
-        after, _ = _redecided(collection, stored, made, done)
+        after = _redecided(collection, stored, made, done)
         _write(collection, made, after)
     return Change(decisions.made[-1], stored.clusters, after.clusters)
 
@@ -134,9 +139,9 @@ def decisions_of(collection: CollectionFolder) -> list[tuple[Edit, str]]:
 
 def _redecided(
     collection: CollectionFolder, stored: Stored, decisions: Decisions, done: Callable[[int], object]
-) -> tuple[Stored, dict[int, str]]:
+) -> Stored:
     base, state = stored.base, stored.base_state
-    return decided_clusters(collection, base, state, decisions, before=stored, done=done)
+    return decided_clusters(collection, base, state, decisions, before=stored, done=done)[0]
 
 
 def _write(collection: CollectionFolder, decisions: Decisions, stored: Stored) -> None:
@@ -171,10 +176,14 @@ def _decision(collection: CollectionFolder, clusters: Clusters, wish: Edit) -> E
             raise CorpusError(f"found a blank name for cluster {id}; expected words. Name it.")
         if taken := next((cluster for cluster in known.values() if cluster.name == to and cluster.id != id), None):
             raise CorpusError(f"cluster {taken.id} has the name {to!r} already; expected another one. Choose one.")
-    terms = tuple(term.text for term in known[id].terms[:EVIDENCE]) or tuple(known[id].name.split(", ")[:NAMED_BY])
     other_name = None if other is None else known[other].name
     today = datetime.now(UTC).date().isoformat()
-    return replace(wish, name=known[id].name, terms=terms, date=today, to=to, other_name=other_name)
+    return replace(wish, name=known[id].name, terms=evidence_of(known[id]), date=today, to=to, other_name=other_name)
+
+
+def evidence_of(cluster: Cluster) -> tuple[str, ...]:
+    """Return the terms of a cluster that a decision keeps, which stay when it gets another name."""
+    return tuple(term.text for term in cluster.terms[:EVIDENCE]) or tuple(cluster.name.split(", ")[:NAMED_BY])
 
 
 def _move_of(collection: CollectionFolder, stored: Stored, decision: Edit) -> Edit:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from conversations.files import write_json_lines
 from conversations.words import printable, without_halves
-from dial2vec.collection.clustering.curation import Change, check_decision, curate
+from dial2vec.collection.clustering.clusters import Cluster, stored_clusters
+from dial2vec.collection.clustering.curation import Change, check_decision, curate, evidence_of
 from dial2vec.collection.clustering.decisions import Edit
 from dial2vec.collection.collection_folder import CollectionFolder, readable
 from dial2vec.errors import CorpusError
@@ -24,30 +24,26 @@ MOST, REASON, NAME = 100, 500, 120
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A decision that nobody has made yet; `action`, `to`, `other` and `dialogue` are those of `decisions.Edit`.
+    """A decision that nobody has made yet.
 
     :param number: number from 1.
-    :param topic: id of the cluster.
     :param reason: reason, in the words of the agent.
-    :param date: day of the proposal, ISO 8601.
+    :param decision: decision, with the names that its clusters had.
     :param state: "open", "accepted" or "dismissed".
     """
 
     number: int
-    action: str
-    topic: int
     reason: str
-    to: str | None = None
-    other: int | None = None
-    dialogue: str | None = None
-    date: str = ""
+    decision: Edit
     state: Literal["open", "accepted", "dismissed"] = "open"
 
-    def words(self, names: Mapping[int, str]) -> str:
-        """Return the decision in words: 'rename “Cards” to “Lost cards”'."""
-        topic, other = f"“{names.get(self.topic, self.topic)}”", f"“{names.get(self.other or 0, self.other)}”"
-        forms = {"rename": f"rename {topic} to “{self.to}”", "merge": f"let {other} join {topic}"}
-        return forms.get(self.action, f"move {self.dialogue} to {topic}" if self.dialogue else f"{self.action} {topic}")
+    @property
+    def words(self) -> str:
+        """The decision in words: 'rename “Cards” to “Lost cards”'."""
+        edit, topic = self.decision, f"“{self.decision.name}”"
+        forms = {"rename": f"rename {topic} to “{edit.to}”", "merge": f"let “{edit.other_name}” join {topic}"}
+        forms["move"] = f"move {edit.dialogue} from “{edit.other_name}” to {topic}"
+        return forms.get(edit.action, f"{edit.action} {topic}")
 
 
 def read_proposals(folder: Path) -> list[Proposal]:
@@ -59,36 +55,36 @@ def read_proposals(folder: Path) -> list[Proposal]:
     if not path.exists():
         return []
     with readable(path, "; expected a line per proposal. Mend the line, or remove it."):
-        return [Proposal(**json.loads(line)) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        return [_proposal(json.loads(line)) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
 
 
-def propose(
-    collection: CollectionFolder,
-    action: str,
-    topic: int,
-    reason: str,
-    *,
-    to: str | None = None,
-    other: int | None = None,
-    dialogue: str | None = None,
-) -> Proposal:
+def open_proposals(collection: CollectionFolder) -> list[Proposal]:
+    """Return the proposals that wait; not those about clusters that are gone, or are others now.
+
+    :raises ArtifactError: if there are no clusters, or a file cannot be read.
+    """
+    made = [proposal for proposal in read_proposals(collection.folder) if proposal.state == "open"]
+    known = {cluster.id: cluster for cluster in stored_clusters(collection).clusters.clusters} if made else {}
+    return [proposal for proposal in made if _is_about(proposal.decision, known)]
+
+
+def propose(collection: CollectionFolder, wish: Edit, reason: str) -> Proposal:
     """Note a decision for a person, and return it, or the same one that waits already; nothing is decided.
 
-    The other parameters are those of `dial2vec.collection.clustering.curation.curate`, which carries it out.
-
+    :param wish: action and cluster, and what the action needs.
     :raises CorpusError: if it could not be carried out, or 100 proposals wait already.
     """
-    check_decision(collection, Edit(action, topic, to=to, other=other, dialogue=dialogue))
+    wish = replace(wish, to=None if wish.to is None else printable(without_halves(wish.to), NAME))
+    _, _, decision = check_decision(collection, wish)
     with folder_lock(collection.folder, "writes to"):
-        known = read_proposals(collection.folder)
-        if sum(proposal.state == "open" for proposal in known) >= MOST:
-            raise CorpusError(f"{MOST} proposals wait already; expected fewer. Let a person accept or dismiss some.")
-        today, why = datetime.now(UTC).date().isoformat(), printable(without_halves(reason), REASON)
-        name = None if to is None else printable(without_halves(to), NAME)
-        made = Proposal(len(known) + 1, action, topic, why, name, other, dialogue, today)
-        for proposal in known:
-            if replace(proposal, number=made.number, reason=why, date=today) == made:
+        known, waiting = read_proposals(collection.folder), open_proposals(collection)
+        for proposal in waiting:
+            if replace(proposal.decision, date=decision.date) == decision:
                 return proposal
+        if len(waiting) >= MOST:
+            raise CorpusError(f"{MOST} proposals wait already; expected fewer. Let a person accept or dismiss some.")
+        number = 1 + max((proposal.number for proposal in known), default=0)
+        made = Proposal(number, printable(without_halves(reason), REASON), decision)
         write_json_lines(collection.folder / FILE, map(asdict, [*known, made]))
     return made
 
@@ -99,17 +95,31 @@ def settle_proposal(collection: CollectionFolder, number: int, *, accepted: bool
     :return: what was changed; None if it is dismissed.
     :raises CorpusError: if no proposal with this number waits, or it changes nothing any more.
     """
-    waiting = {proposal.number: proposal for proposal in read_proposals(collection.folder) if proposal.state == "open"}
+    waiting, change = {proposal.number: proposal for proposal in open_proposals(collection)}, None
     if number not in waiting:
         raise CorpusError(
             f"no proposal {number} waits; expected one of {', '.join(map(str, waiting)) or 'none'}. `dial2vec curate "
             f"{collection.folder} proposals` lists them."
         )
-    wish, change = waiting[number], None
     if accepted:
-        change = curate(collection, wish.action, wish.topic, to=wish.to, other=wish.other, dialogue=wish.dialogue)
+        wish = waiting[number].decision
+        change = curate(collection, wish.action, wish.cluster, to=wish.to, other=wish.other, dialogue=wish.dialogue)
+    settled = replace(waiting[number], state="accepted" if accepted else "dismissed")
     with folder_lock(collection.folder, "writes to"):
         known = read_proposals(collection.folder)
-        known[number - 1] = replace(wish, state="accepted" if accepted else "dismissed")
-        write_json_lines(collection.folder / FILE, map(asdict, known))
+        after = [settled if proposal.number == number else proposal for proposal in known]
+        write_json_lines(collection.folder / FILE, map(asdict, after))
     return change
+
+
+def _is_about(edit: Edit, known: Mapping[int, Cluster]) -> bool:
+    """Return whether the clusters of a decision are those of the time when it was proposed."""
+    other = None if edit.other is None else known.get(edit.other)
+    if edit.cluster not in known or (edit.other is not None and (other is None or other.name != edit.other_name)):
+        return False
+    return evidence_of(known[edit.cluster]) == edit.terms
+
+
+def _proposal(record: dict[str, Any]) -> Proposal:
+    edit = record["decision"]
+    return Proposal(**record | {"decision": Edit(**edit | {"terms": tuple(edit["terms"])})})

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any
 
-from dial2vec.collection.clustering.clusters import Cluster, read_stored
+from dial2vec.collection.clustering.clusters import Cluster
 from dial2vec.collection.clustering.curation import curate, undo_decision
 from dial2vec.collection.clustering.decisions import ACTIONS, read_decisions
 from dial2vec.collection.clustering.notes import write_note
-from dial2vec.collection.clustering.proposals import read_proposals, settle_proposal
+from dial2vec.collection.clustering.proposals import open_proposals, settle_proposal
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.errors import CorpusError
+from dial2vec.errors import ArtifactError, CorpusError
 
+log = logging.getLogger(__name__)
 # Kinds of the values of a decision, by their keys.
 KINDS: dict[str, type] = {
     **{"action": str, "topic": int, "to": str, "other": int, "dialogue": str, "made": int, "proposal": int}
@@ -90,12 +92,20 @@ def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
 
 def waiting_proposals(collection: CollectionFolder) -> list[dict[str, Any]]:
     """Return the proposals of agents for the page: `number`, `topic` (its id), `words` and `reason`."""
-    stored = read_stored(collection)
-    names = {} if stored is None else {cluster.id: cluster.name for cluster in stored.clusters.clusters}
-    proposals = [made for made in read_proposals(collection.folder) if made.state == "open"]
+    try:
+        made = open_proposals(collection)
+    except ArtifactError as error:
+        # The page opens all the same.
+        log.warning("No proposals are shown: %s", error)
+        return []
     return [
-        {"number": made.number, "topic": made.topic, "words": made.words(names), "reason": made.reason}
-        for made in proposals
+        {
+            "number": proposal.number,
+            "topic": proposal.decision.cluster,
+            "words": proposal.words,
+            "reason": proposal.reason,
+        }
+        for proposal in made
     ]
 
 

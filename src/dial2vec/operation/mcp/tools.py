@@ -12,6 +12,7 @@ import numpy as np
 from conversations.dialogue import Dialogue
 from dial2vec.collection.changes.overview import overview
 from dial2vec.collection.changes.sides import Span, sides_of
+from dial2vec.collection.clustering.decisions import Edit
 from dial2vec.collection.clustering.proposals import propose
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.collection.search.filters import Filters
@@ -372,7 +373,8 @@ class CollectionTools:
         :param dialogue_id: dialogue that belongs to the topic, for move.
         """
         opened = self.opened(collection)
-        made = propose(opened, action, topic, reason, to=name, other=other, dialogue=dialogue_id)
+        wish = Edit(action, topic, to=name, other=other, dialogue=dialogue_id)
+        made = propose(opened, wish, reason)
         return {"collection": opened.name, "number": made.number, "note": WAITS}
 
     def _hit(self, opened: OpenCollection, row: int, cosine: float, turns: list[answers.Turn]) -> answers.Hit:
