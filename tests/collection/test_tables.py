@@ -92,3 +92,6 @@ def test_a_folder_with_other_files_and_a_choice_of_conversations_are_refused(fol
         assert result.exit_code == 1
         assert sentence in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    (tmp_path / "thesis.txt").rename(tmp_path / "thesis.parquet")
+    assert CliRunner().invoke(main, [*begin, str(tmp_path)]).exit_code == 1
+    assert (tmp_path / "thesis.parquet").exists()

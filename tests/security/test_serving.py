@@ -17,7 +17,7 @@ from dial2vec.addresses import Hosts
 from dial2vec.errors import Dial2vecError
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.server import serve
-from dial2vec.operation.serving.tokens import AccessTokens
+from dial2vec.operation.serving.tokens import AccessTokens, secret_file
 from tests.operation.serving.conftest import ask as ask
 from tests.operation.serving.conftest import gate as gate
 from tests.operation.serving.conftest import served as served
@@ -171,6 +171,16 @@ def test_a_token_file_that_others_can_read_or_without_tokens_is_refused(tmp_path
     path.chmod(mode)
     with pytest.raises(Dial2vecError, match=said):
         AccessTokens(path)
+
+
+def test_a_secret_that_could_be_guessed_leaves_the_file_as_it_was(tmp_path):
+    path = secret_file(tmp_path / "own" / "token")
+    known = path.read_text()
+    for given in ("short", "two words of enough letters"):
+        with pytest.raises(Dial2vecError, match="found a token with a blank or under 16 characters"):
+            secret_file(path, given)
+    assert path.read_text() == known
+    assert secret_file(path) == path
 
 
 def test_a_missing_token_file_is_refused(tmp_path):

@@ -86,7 +86,7 @@ def groups(
 @click.option("--until", metavar="DATE", help="End of the second period, which does not include it.")
 @click.option("--key", "keys", multiple=True, metavar="KEY", help=KEY)
 @WHERE
-@click.option("--seed", default=1, show_default=True, help="Random seed.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Random seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def compare(
     folder: Path,

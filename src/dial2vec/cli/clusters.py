@@ -38,7 +38,7 @@ MIN_TEXT = 60
 @click.option("--undo", is_flag=True, help="Bring back the clusters before the last clustering.")
 @click.option("--topics", metavar="FILE", type=click.Path(path_type=Path), help="Take over the topics of this file.")
 @click.option("--save-topics", metavar="FILE", type=new_path, help="Write the topics, without dialogues, to this file.")
-@click.option("--seed", default=1, show_default=True, help="Random seed.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Random seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def cluster(
     folder: Path, k: int | None, from_scratch: bool, undo: bool, topics: Path | None, save_topics: Path | None,

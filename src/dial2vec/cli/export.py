@@ -30,7 +30,7 @@ FORMS = ("openai", "mlflow", "label-studio", "argilla", "labels", "tags", "table
 @click.option("--undo", is_flag=True, help="Remove the tags from all traces of the experiment.")
 @click.option("--area", is_flag=True, help="TOPIC is an area.")
 @click.option("--sample", metavar="N", type=click.IntRange(min=1), help="Take N dialogues, drawn at random.")
-@click.option("--seed", default=1, show_default=True, help="Random seed.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Random seed.")
 @filter_options
 def export(
     folder: Path, topics: tuple[str, ...], form: str, output: Path | None, experiment: str | None, yes: bool,

@@ -36,10 +36,13 @@ def mcp(folders: tuple[Path, ...], http: bool, port: int) -> None:
         click.echo(f"Answering about {names} on standard input and output; Ctrl-C ends it.", err=True)
         server.run("stdio")
         return
+    from conversations.by_recipe.known import folder_of_user
     from dial2vec.addresses import address_of, listen
     from dial2vec.operation.serving.tokens import AccessTokens, secret_file
 
     with listen("127.0.0.1", port) as listening:
-        tokens = AccessTokens(secret_file(folders[0] / ".mcp-token", os.environ.get(TOKEN, ""), say=click.echo))
+        # Not in a collection, which is copied and shared.
+        path = folder_of_user().parent / "mcp-token"
+        tokens = AccessTokens(secret_file(path, os.environ.get(TOKEN, ""), say=click.echo))
         click.echo(f"Answering about {names} at {address_of(listening)}/mcp; Ctrl-C ends it.")
         serve_over_http(server, listening, tokens)

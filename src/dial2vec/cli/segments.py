@@ -25,7 +25,7 @@ MIN_TEXT = 60
 @click.command(epilog=examples("dial2vec segments calls", "dial2vec segments calls --dialogue call-0042"))
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--dialogue", "dialogue_id", metavar="ID", help="Show the segments of this dialogue, found before.")
-@click.option("--seed", default=1, show_default=True, help="Random seed.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Random seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def segments(folder: Path, dialogue_id: str | None, seed: int, as_json: bool) -> None:
     """Cut dialogues where their topic changes, and group the segments.

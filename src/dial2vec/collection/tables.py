@@ -46,9 +46,10 @@ def write_tables(collection: CollectionFolder, folder: Path) -> dict[str, int]:
 
     :raises CorpusError: if the folder holds other files.
     """
-    if folder.exists() and (not folder.is_dir() or any(path.suffix != ".parquet" for path in folder.iterdir())):
-        raise CorpusError(f"{folder} holds other files, which writing would remove. Give a new or an empty folder.")
     tables = tables_of(collection)
+    own = {f"{name}.parquet" for name in tables}
+    if folder.exists() and (not folder.is_dir() or not own >= {path.name for path in folder.iterdir()}):
+        raise CorpusError(f"{folder} holds other files, which writing would remove. Give a new or an empty folder.")
     with atomic_path(folder) as temporary:
         temporary.mkdir()
         for name, table in tables.items():

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from conversations.dialogue import write_dialogues
@@ -44,7 +45,8 @@ class DialogueTopics(ClusterMixin, DialogueTransformer):
     :param n_topics: number of topics; None finds it.
     :param model: name or folder of the encoder, see `dial2vec.load_encoder`.
     :param folder: folder of the collection; None is a temporary one, which goes with this object. `fit` adds to a
-        collection that is there, and its topics keep their ids.
+        collection that is there, and its topics keep their ids; give dialogues with ids of their own then, as texts
+        are numbered from 0. What was added stays, even if `fit` raises.
     :param random_state: seed of the clusters.
 
     Attributes after `fit`: `topics_` and `labels_`, the topic id of each dialogue, int32 [n]; `belongs_`, False for
@@ -58,7 +60,7 @@ class DialogueTopics(ClusterMixin, DialogueTransformer):
         *,
         model: str | Path = GENERAL,
         folder: str | Path | None = None,
-        random_state: int = 1,
+        random_state: int | np.random.RandomState | None = 1,
     ) -> None:
         self.n_topics = n_topics
         self.model = model
@@ -84,7 +86,10 @@ class DialogueTopics(ClusterMixin, DialogueTransformer):
         collection = Collection(folder)
         # The folder goes with the last object that needs it.
         vars(collection)["temporary"] = temporary
-        cluster(collection, k=self.n_topics, seed=self.random_state)
+        seed = self.random_state
+        if not isinstance(seed, int):
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        cluster(collection, k=self.n_topics, seed=seed)
         return self._take(collection, [collection.row(dialogue.dialogue_id) for dialogue in given])
 
     def _take(self, collection: Collection, rows: Sequence[int]) -> DialogueTopics:

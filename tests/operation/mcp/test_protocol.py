@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,18 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from conversations.dialogue import write_dialogues
+from dial2vec.collection.adding import add
+from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.proposals import read_proposals
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.segments import find_segments
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.operation.mcp.protocol import TOOLS, protocol_server
+from dial2vec.operation.mcp.tools import CollectionTools
+from tests.collection.planted import planted
+
+from .conftest import ORDERS
 
 PROGRAM = str(Path(sys.executable).with_name("dial2vec"))
 TOKEN = "a token of this test, long enough".replace(" ", "-")
@@ -71,7 +82,8 @@ def mine(desk, tmp_path_factory) -> Path:
 def served(mine) -> Iterator[str]:
     """Address of `dial2vec mcp --http`."""
     command = [PROGRAM, "mcp", str(mine), "--http", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={"DIAL2VEC_MCP_TOKEN": TOKEN}) as process:
+    env = {"DIAL2VEC_MCP_TOKEN": TOKEN, "XDG_CONFIG_HOME": str(mine.parent)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
         line = process.stdout.readline()
         assert line.startswith("Answering about desk (1,011 conversations) at http://127.0.0.1:")
         yield re.search(r"http://\S+/mcp", line)[0]
@@ -122,7 +134,9 @@ def test_who_has_no_token_gets_nothing(served, mine):
     known = {"Authorization": f"Bearer {TOKEN}"}
     assert httpx2.post(served, json=body, headers=known | {"Host": "evil.example"}).status_code == 421
     assert httpx2.post(served, json=body, headers=known | {"Origin": "https://evil.example"}).status_code == 403
-    assert stat.S_IMODE((mine / ".mcp-token").stat().st_mode) == 0o600
+    assert stat.S_IMODE((mine.parent / "dial2vec" / "mcp-token").stat().st_mode) == 0o600
+    # A collection is copied and shared.
+    assert not [path for path in mine.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
 
 
 def test_an_error_is_one_sentence_and_a_wrong_argument_is_named(tools):
@@ -148,6 +162,49 @@ def test_an_error_is_one_sentence_and_a_wrong_argument_is_named(tools):
     assert "condition" in texts[4]
     assert texts[5].endswith("Name one of these with key.")
     assert "Traceback" not in "".join(texts)
+
+
+def texts_in(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for pair in value.items() for part in pair for text in texts_in(part)]
+    if isinstance(value, list):
+        return [text for part in value for text in texts_in(part)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_whatever_is_hostile_reaches_the_client_bounded_and_without_control_characters(tmp_path):
+    evil = f"{ORDERS}\n"
+    names = [replace(dialogue, labels=tuple(f"{evil}{at}" for at in range(200))) for dialogue in planted()[:60]]
+    names = [
+        replace(
+            dialogue,
+            metadata={f"key{evil}": ("a", "b")[at % 2] + evil, f"number{evil}": at},
+            turns=tuple(replace(turn, speaker=turn.speaker + evil) for turn in dialogue.turns),
+        )
+        for at, dialogue in enumerate(names)
+    ]
+    write_dialogues(tmp_path / "evil.jsonl", names)
+    add(tmp_path / "evil", tmp_path / "evil.jsonl", encoder=load_encoder("general"), progress=False)
+    cluster(CollectionFolder(tmp_path / "evil"))
+    find_segments(CollectionFolder(tmp_path / "evil"))
+
+    async def run() -> list[Any]:
+        async with Client(protocol_server(CollectionTools([tmp_path / "evil"]))) as client:
+            topic = (await client.call_tool("topics", {})).structured_content["topics"][0]["id"]
+            hit = (await client.call_tool("search", {"query": "hello"})).structured_content["hits"][0]["dialogue_id"]
+            options = {"topic": {"topic": topic}, "read": {"dialogue_id": hit}, "similar": {"dialogue_id": hit}}
+            options |= {
+                "search": {"query": "hello", "k": 25},
+                "stands_out": {"topic": topic},
+                "facet": {"key": "label"},
+            }
+            calls = [client.call_tool(name, options.get(name, {})) for name in TOOLS if name != "propose"]
+            return await asyncio.gather(*calls, client.call_tool("facet", {"key": evil}))
+
+    for answer in asyncio.run(run()):
+        texts = [answer.content[0].text, *texts_in(answer.structured_content)]
+        assert len(texts[0]) < 120_000
+        assert not [text for text in texts if not all(part.isprintable() or part == "\n" for part in text)]
 
 
 def test_hostile_words_reach_the_client_marked_and_bounded(tools):

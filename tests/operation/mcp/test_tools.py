@@ -10,6 +10,7 @@ from dial2vec.collection.adding import add
 from dial2vec.collection.changes.evidence import wilson
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_clusters
+from dial2vec.collection.clustering.curation import curate
 from dial2vec.collection.clustering.proposals import read_proposals
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.encoder.loading import load_encoder
@@ -104,6 +105,30 @@ def test_those_who_meet_a_condition_are_compared_without_its_own_key(tools):
         tools.compare(condition=["CSAT >= 1"])
 
 
+def test_a_key_whose_name_is_in_a_condition_is_compared_all_the_same(tmp_path):
+    phones = [dialogue.metadata["channel"] == "phone" for dialogue in planted()[:400]]
+    dialogues = [
+        replace(dialogue, labels=(), metadata=dict(dialogue.metadata) | {"pho": str(phone)})
+        for dialogue, phone in zip(planted(), phones, strict=False)
+    ]
+    write_dialogues(tmp_path / "a.jsonl", dialogues)
+    add(tmp_path / "a", tmp_path / "a.jsonl", encoder=load_encoder("general"), progress=False)
+    cluster(CollectionFolder(tmp_path / "a"))
+    answer = CollectionTools([tmp_path / "a"]).compare(condition=["channel = phone"])
+    assert "pho = True" in {row["what"] for row in answer["differences"]}
+
+
+def test_hidden_topics_count_in_every_share(desk, tmp_path):
+    shutil.copytree(desk, tmp_path / "desk")
+    curate(CollectionFolder(tmp_path / "desk"), "hide", 0)
+    mine = CollectionTools([tmp_path / "desk"])
+    rows = mine.topics(limit=50)
+    assert rows["dialogues"] == 1011
+    assert 0 not in {row["id"] for row in rows["topics"]}
+    first = rows["topics"][0]
+    assert mine.topic(first["id"])["share"] == first["share"]
+
+
 def test_stands_out_compares_a_topic_with_all_others(tools):
     answer = tools.stands_out(the(tools, "Lost card"))
     assert answer["n_before"] + answer["n_after"] == 1011
@@ -164,6 +189,7 @@ def test_a_long_dialogue_is_read_in_parts(tools):
         read += [turn["turn"] for turn in part["turns"]]
         first = part["next_turn"]
     assert read == list(range(300))
+    assert [turn["turn"] for turn in tools.read("hostile-2", first_turn=-5, turns=3)["turns"]] == [0, 1, 2]
 
 
 def test_segments_are_listed_once_they_were_made(tools, desk, tmp_path):

@@ -75,6 +75,13 @@ def meets(collection: CollectionFolder, text: str) -> NDArray[np.bool_]:
     return mask
 
 
+def keys_of_condition(collection: CollectionFolder, text: str) -> set[str]:
+    """Return the keys that a condition names."""
+    keys = (*collection.metadata_kinds, *COLUMNS, *LISTS)
+    parts = [_of_known_key(condition.strip(), keys) for joined in _split(text, keys) for condition in joined]
+    return {part[0] for part in parts if part is not None}
+
+
 def parsed_moment(date: str) -> datetime:
     """Return an ISO date or time in UTC.
 

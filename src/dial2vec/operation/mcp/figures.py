@@ -15,6 +15,7 @@ from dial2vec.collection.changes.facts import Values, facts_of, mean_and_sd, sum
 from dial2vec.collection.changes.grouped import Record, nearest_groups
 from dial2vec.collection.changes.over_time import shares_over_time
 from dial2vec.collection.changes.sides import Sides
+from dial2vec.collection.search.conditions import keys_of_condition
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.summary.summary import Summary
 from dial2vec.errors import CorpusError
@@ -42,11 +43,13 @@ def keys_of(opened: OpenCollection) -> list[answers.Key]:
     for values in facts.values:
         sizes = np.bincount(values.codes, minlength=len(values.names))
         names = [cleaned(values.names[code]) for code in np.argsort(-sizes, kind="stable")[:NAMED]]
-        keys.append({"key": values.key, "kind": "values", "values": names, "dialogues": len(np.unique(values.rows))})
+        keys.append(
+            {"key": cleaned(values.key), "kind": "values", "values": names, "dialogues": len(np.unique(values.rows))}
+        )
     for key, numbers in facts.numbers.items():
         known = numbers[np.isfinite(numbers)]
         ends = [f"{end:g}" for end in (known.min(), known.max())] if len(known) else []
-        keys.append({"key": key, "kind": "numbers", "values": ends, "dialogues": len(known)})
+        keys.append({"key": cleaned(key), "kind": "numbers", "values": ends, "dialogues": len(known)})
     return keys
 
 
@@ -58,7 +61,8 @@ def topic_row(opened: OpenCollection, row: Record, total: int) -> answers.TopicR
     return {
         "id": cluster.id, "name": cleaned(cluster.name), "area": cleaned(row["area"] or ""),
         "terms": [term.text for term in cluster.terms[:TERMS]], "summary": cleaned(own.get("summary") or "", 400),
-        "stands_out": row["stands_out"], "means": {key: mean for key, mean in means.items() if mean == mean},
+        "stands_out": cleaned(row["stands_out"], 400),
+        "means": {key: mean for key, mean in means.items() if mean == mean},
         **share(row["size"], total),
     }  # fmt: skip
 
@@ -108,17 +112,20 @@ def two_sides(opened: OpenCollection, side: NDArray[np.int64]) -> Sides:
     return Sides((opened,), nearest_groups(opened), side)
 
 
-def comparison(opened: OpenCollection, both: Sides, topic: int | None, condition: str = "") -> answers.Comparison:
+def comparison(
+    opened: OpenCollection, both: Sides, topic: int | None, condition: Sequence[str] = ()
+) -> answers.Comparison:
     """Return what differs clearly between two sides; of one topic all that is known.
 
-    :param condition: text with the keys by which the sides were told apart, which say nothing.
+    :param condition: conditions by which the sides were told apart, whose keys say nothing.
 
     :raises CorpusError: if there is no such topic.
     """
     place = None if topic is None else opened.place_of(topic)
     topics = [row for row in compared_topics(both) if row.group is not None]
     kept = [row for row in topics if (row.record["change"] if place is None else row.group == place)]
-    facts = [row for row in compared_metadata(both, facts_of(opened)) if row.record["key"] not in condition]
+    known = {key for text in condition for key in keys_of_condition(opened, text)}
+    facts = [row for row in compared_metadata(both, facts_of(opened)) if row.record["key"] not in known]
     kept += [row for row in facts if place is None or row.group == place]
     kept = [row for row in kept if row.group is None or not opened.grouped.clusters.clusters[row.group].hidden]
     return _compared(opened, both, kept, sum(not row.record["change"] for row in topics))

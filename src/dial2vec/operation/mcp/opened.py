@@ -25,8 +25,9 @@ class OpenCollection(CollectionFolder):
     """A collection as it was when it was opened."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+        # Before it is read: what is added in between must count as new.
         self.stamp = stamp_of(folder)
+        super().__init__(folder)
 
     @property
     def name(self) -> str:
@@ -97,6 +98,7 @@ class OpenCollection(CollectionFolder):
 
 
 def stamp_of(folder: Path) -> tuple[int, ...]:
-    """Return numbers that change with the dialogues, topics or facets of a collection."""
-    paths = (folder / MANIFEST, folder / "clusters" / "clusters.json", folder / FACETS, folder / "segments")
+    """Return numbers that change with the dialogues, topics, descriptions or facets of a collection."""
+    names = (MANIFEST, "clusters/clusters.json", "descriptions/descriptions.json", FACETS, "segments")
+    paths = [folder / name for name in names]
     return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dial2vec.addresses import Hosts
 from dial2vec.errors import Dial2vecError
+from dial2vec.operation.mcp.quoting import QUOTED, cleaned, printable_only
 from dial2vec.operation.mcp.tools import CollectionTools
 from dial2vec.operation.serving.tokens import AccessTokens
 
@@ -99,10 +100,10 @@ def _tool(work: Callable[..., Any]) -> Tool:
     @functools.wraps(work)
     def call(*given: Any, **named: Any) -> CallToolResult:
         try:
-            answer = work(*given, **named)
+            answer = printable_only(work(*given, **named))
         except Dial2vecError as error:
             # The sentences are those of commands, whose options have the names of these parameters.
-            raise ToolError(re.sub(r"--(?=[a-z])", "", str(error))) from error
+            raise ToolError(cleaned(re.sub(r"--(?=[a-z])", "", str(error)), QUOTED)) from error
         text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
 
@@ -123,6 +124,6 @@ def _asking(form: str) -> Callable[[str], str]:
 
 
 def _sheet(tools: CollectionTools, name: str) -> str:
-    sheet = tools.sheet(name)
+    sheet = printable_only(tools.sheet(name))
     quotes = [f"{quote['dialogue_id']}, turn {quote['turn']}: {quote['text']}" for quote in sheet["quotes"]]
     return "\n".join([*sheet["sentences"], "", tools.marks.meaning, *quotes])

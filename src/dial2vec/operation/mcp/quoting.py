@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 from conversations.words import cut, printable
 
@@ -37,3 +38,14 @@ class Marks:
 def cleaned(text: str, most: int = NAME) -> str:
     """Return a name or a value on one line, without control characters, of at most `most` characters."""
     return cut(printable(text[: 4 * most]), most)
+
+
+def printable_only(answer: Any) -> Any:
+    """Return an answer in which no text, key or id has a control character or is longer than a turn may be."""
+    if isinstance(answer, dict):
+        return {printable_only(key): printable_only(value) for key, value in answer.items()}
+    if isinstance(answer, list):
+        return [printable_only(value) for value in answer]
+    if not isinstance(answer, str):
+        return answer
+    return "".join(part if part.isprintable() or part == "\n" else " " for part in answer[: READ + NAME])

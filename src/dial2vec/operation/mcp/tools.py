@@ -45,7 +45,7 @@ class CollectionTools:
         if len(self._folders) < len(folders):
             raise CorpusError("two of these folders have the same name; expected names that differ. Rename one.")
         self._open: dict[str, OpenCollection] = {}
-        self._busy = threading.Lock()
+        self._busy, self._opening = threading.Lock(), threading.Lock()
         for name in self._folders:
             self.opened(name)
 
@@ -61,7 +61,7 @@ class CollectionTools:
         if name not in self._folders:
             hint = did_you_mean(name, self.names)
             raise CorpusError(f"found the collection {name!r}; expected one of {', '.join(self.names)}.{hint}")
-        with self._busy:
+        with self._opening:
             known = self._open.get(name)
             if known is None or known.stamp != stamp_of(known.folder):
                 known = self._open[name] = OpenCollection(self._folders[name])
@@ -111,9 +111,11 @@ class CollectionTools:
         opened = self.opened(collection)
         if area not in (None, *(known.id for known in opened.grouped.clusters.areas)):
             raise CorpusError(f"{opened.name} has no area {area}; expected an id of the tool overview.")
-        rows = overview(opened, filters=Filters(after=after, before=before, where=tuple(where)))[0]
-        rows = [row for row in rows if row["size"]]
-        total = sum(row["size"] for row in rows)
+        filters = Filters(after=after, before=before, where=tuple(where))
+        rows = [row for row in overview(opened, filters=filters)[0] if row["size"]]
+        # Hidden topics count, as everywhere.
+        passing = filters.rows(opened)
+        total = len(opened) if passing is None else len(passing)
         chosen = [row for row in rows if area is None or opened.cluster(row["id"]).area == area]
         chosen = figures.ordered(chosen, order)
         offset = max(0, offset)
@@ -210,7 +212,8 @@ class CollectionTools:
             with self._busy:
                 [hit] = opened.search.answer(query, 1, rows=np.array([row])).hits
             relevant = [turn.number for turn in hit.turns]
-        texts, end, room = list[answers.Turn](), max(0, first_turn), ANSWER
+        first_turn = max(0, first_turn)
+        texts, end, room = list[answers.Turn](), first_turn, ANSWER
         while end < min(len(dialogue.turns), first_turn + max(1, min(turns, TURNS))) and room > 0:
             spoken = dialogue.turns[end]
             texts.append(self._turn(end, spoken.speaker, spoken.text, end in relevant, min(READ, room)))
@@ -218,9 +221,9 @@ class CollectionTools:
             end += 1
         return {
             "collection": opened.name, "dialogue_id": dialogue_id, "date": dialogue.date,
-            "labels": [cleaned(label) for label in dialogue.labels],
-            "metadata": _texts_of(dialogue),
-            "topic": opened.topic_of(row), "segments": known["segments"], "turns": texts,
+            "labels": [cleaned(label) for label in dialogue.labels[:KEYS]],
+            "metadata": _texts_of(dialogue), "topic": opened.topic_of(row), "turns": texts,
+            "segments": [part for part in known["segments"] if part["first"] < end and part["last"] >= first_turn],
             "n_turns": len(dialogue.turns), "next_turn": end if end < len(dialogue.turns) else None,
         }  # fmt: skip
 
@@ -276,7 +279,7 @@ class CollectionTools:
         if span != Span():
             raise CorpusError("found dates and a condition; expected one of them. Leave one out.")
         both = figures.sides_where(opened, condition, where)
-        return figures.comparison(opened, both, topic, " ".join(condition))
+        return figures.comparison(opened, both, topic, condition)
 
     def stands_out(self, topic: int, collection: str = "") -> answers.Comparison:
         """Say by which values and numbers of the metadata the dialogues of a topic differ from all others.
@@ -381,7 +384,7 @@ class CollectionTools:
         [dialogue] = opened.dialogues([row])
         return {
             "dialogue_id": dialogue.dialogue_id, "cosine": round(cosine, 4), "date": dialogue.date,
-            "topic": opened.topic_of(row), "labels": [cleaned(label) for label in dialogue.labels],
+            "topic": opened.topic_of(row), "labels": [cleaned(label) for label in dialogue.labels[:KEYS]],
             "metadata": _texts_of(dialogue), "turns": turns,
         }  # fmt: skip
 

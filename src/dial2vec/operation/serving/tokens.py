@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from conversations.files import atomic_path
 from dial2vec.errors import Dial2vecError
 
 # A shorter token could be guessed.
@@ -50,10 +51,16 @@ def secret_file(path: Path, given: str = "", *, say: Callable[[str], object] = l
     """Return a file that only this user reads, with a secret: a given one, or one that the first call makes.
 
     :param say: function that is called with a new secret.
+    :raises Dial2vecError: if the given one is short or holds a blank; the file stays as it was.
     """
+    if given and (len(given) < SHORTEST or " " in given):
+        raise Dial2vecError(
+            f"found a token with a blank or under {SHORTEST} characters; expected a better one. Make one with `openssl "
+            "rand -hex 32`."
+        )
     if given or not path.exists():
-        path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_path(path) as new, os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             file.write(given or secrets.token_urlsafe(32))
         if not given:
             say(f"Token, also in {path}: {path.read_text()}")
@@ -64,7 +71,8 @@ def _read(path: Path) -> tuple[bytes, ...]:
     try:
         with path.open("rb") as file:
             # The open file, not the path: somebody could change it in between.
-            if (mode := stat.S_IMODE(os.fstat(file.fileno()).st_mode)) & OPEN:
+            # Windows has no such modes.
+            if (mode := stat.S_IMODE(os.fstat(file.fileno()).st_mode)) & OPEN and os.name != "nt":
                 raise Dial2vecError(
                     f"{path}: others can read or change it (mode {mode:o}); expected a file that only its owner "
                     f"changes and at most its group reads. Run `chmod 600 {path}`, and replace tokens that were seen."
