@@ -120,12 +120,9 @@ class CollectionTools:
         chosen = figures.ordered(chosen, order)
         offset = max(0, offset)
         end = offset + max(1, min(limit, TOPICS))
-        return {
-            "collection": opened.name,
-            "dialogues": total,
-            "topics": [figures.topic_row(opened, row, total) for row in chosen[offset:end]],
-            "next_offset": end if end < len(chosen) else None,
-        }
+        page = [figures.topic_row(opened, row, total) for row in chosen[offset:end]]
+        more = end if end < len(chosen) else None
+        return {"collection": opened.name, "dialogues": total, "topics": page, "next_offset": more}
 
     def topic(self, topic: int, collection: str = "") -> answers.Topic:
         """Show one topic: its months, fine topics, how stable it is, and turns of its most typical dialogues.
@@ -345,15 +342,12 @@ class CollectionTools:
                 f"{opened.name} has new dialogues; expected clustered ones. Run `dial2vec cluster` first."
             )
         summary = summarize(opened)
-        return {
-            "collection": opened.name,
-            "sentences": figures.sentences_of(summary),
-            "quotes": [
-                {"dialogue_id": excerpt.dialogue_id, **self._turn(excerpt.turn, excerpt.speaker, excerpt.text)}
-                for area in summary.typical
-                for excerpt in area.excerpts
-            ],
-        }
+        quotes: list[answers.Quote] = [
+            {"dialogue_id": excerpt.dialogue_id, **self._turn(excerpt.turn, excerpt.speaker, excerpt.text)}
+            for area in summary.typical
+            for excerpt in area.excerpts
+        ]
+        return {"collection": opened.name, "sentences": figures.sentences_of(summary), "quotes": quotes}
 
     def propose(
         self,
