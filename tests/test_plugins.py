@@ -67,7 +67,8 @@ def test_the_package_of_the_manual_is_found_and_passes_its_own_test(install):
     folder = install()
     assert re.search(r"^acme_tickets +Acme, tickets, from package acme-dial2vec$", known_exports(), re.MULTILINE)
     assert known.text_of_recipe("acme_tickets") == RECIPE
-    test = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_acme.py"]
+    # Settings that lie above the folder of temporary files do not count.
+    test = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=", "-p", "no:cacheprovider", "test_acme.py"]
     environment = os.environ | {"PYTHONPATH": str(folder)}
     done = subprocess.run(test, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert "1 passed" in done.stdout, done.stdout
