@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from conversations.words import printable
+from conversations.words import printable, with_noun
 from dial2vec.cli.group import examples
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def proposals(folder: Path, accept: int | None, dismiss: int | None) -> None:
     waiting = open_proposals(CollectionFolder(folder))
     for made in waiting:
         click.echo(f"{made.number:>3}  {made.decision.date}  {printable(made.words)}\n     {printable(made.reason)}")
-    click.echo(f"{len(waiting)} proposal{'s' * (len(waiting) != 1)} of agents in {folder / FILE}")
+    click.echo(f"{with_noun(len(waiting), 'proposal')} of agents in {folder / FILE}")
 
 
 @curate.command("list", epilog=examples("dial2vec curate calls list"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -34,7 +35,8 @@ def mcp(folders: tuple[Path, ...], http: bool, port: int) -> None:
     if not http:
         # Standard output belongs to the protocol.
         click.echo(f"Answering about {names} on standard input and output; Ctrl-C ends it.", err=True)
-        server.run("stdio")
+        with suppress(KeyboardInterrupt):
+            server.run("stdio")
         return
     from conversations.by_recipe.known import folder_of_user
     from dial2vec.addresses import address_of, listen

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -87,7 +88,9 @@ def served(mine) -> Iterator[str]:
         line = process.stdout.readline()
         assert line.startswith("Answering about desk (1,011 conversations) at http://127.0.0.1:")
         yield re.search(r"http://\S+/mcp", line)[0]
-        process.terminate()
+        # Ctrl-C is the way in which it ends.
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
 
 
 def test_every_tool_answers_over_standard_input_and_output(mine):

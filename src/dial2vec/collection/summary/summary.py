@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -149,7 +150,7 @@ def summarize(collection: CollectionFolder, scope: Scope = EVERYTHING) -> Summar
         name=collection.folder.resolve().name.removesuffix(".look"),
         dialogues=len(rows),
         left_out=len(collection) - len(rows),
-        dates=_days(collection, rows),
+        dates=days_of(collection.rows["date"].take(rows)),
         conditions=_conditions(scope),
         largest=tuple((shown_name(area), area["size"] / len(rows)) for area in areas[:NAMED]),
         areas=len(areas),
@@ -200,8 +201,9 @@ def _conditions(scope: Scope) -> tuple[str, ...]:
     return (*dates, *(printable(condition, 80) for condition in scope.where))
 
 
-def _days(collection: CollectionFolder, rows: NDArray[np.int64]) -> tuple[str, str] | None:
-    ends = pc.min_max(collection.rows["date"].take(rows)).as_py()
+def days_of(dates: pa.ChunkedArray) -> tuple[str, str] | None:
+    """Return the days of the first and the last date, ISO; None without dates."""
+    ends = pc.min_max(dates).as_py()
     return None if ends["min"] is None else (f"{ends['min']:%Y-%m-%d}", f"{ends['max']:%Y-%m-%d}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,13 @@ from scipy.special import stdtrit
 from conversations.words import percent
 from dial2vec.collection.changes.comparing import SHOWN, ComparedRow, compared_metadata, compared_topics
 from dial2vec.collection.changes.evidence import wilson
-from dial2vec.collection.changes.facts import Values, facts_of, mean_and_sd, sums_of
+from dial2vec.collection.changes.facts import Figures, Values, facts_of
 from dial2vec.collection.changes.grouped import Record, nearest_groups
 from dial2vec.collection.changes.over_time import shares_over_time
 from dial2vec.collection.changes.sides import Sides
 from dial2vec.collection.search.conditions import keys_of_condition
 from dial2vec.collection.search.filters import Filters
-from dial2vec.collection.summary.summary import Summary
+from dial2vec.collection.summary.summary import Summary, days_of
 from dial2vec.errors import CorpusError
 from dial2vec.operation.mcp import answers
 from dial2vec.operation.mcp.opened import OpenCollection
@@ -83,7 +83,7 @@ def ordered(rows: list[Record], order: str) -> list[Record]:
 
 def months_of(opened: OpenCollection, topic: int) -> list[answers.Month]:
     """Return the share of a topic in its last 24 months; none without dates."""
-    if opened.dates[0] is None:
+    if days_of(opened.rows["date"]) is None:
         return []
     rows = [row for row in shares_over_time(opened, "month") if row["group"] == topic][-MONTHS:]
     return [
@@ -118,21 +118,20 @@ def comparison(
     """Return what differs clearly between two sides; of one topic all that is known.
 
     :param condition: conditions by which the sides were told apart, whose keys say nothing.
-
     :raises CorpusError: if there is no such topic.
     """
     place = None if topic is None else opened.place_of(topic)
-    topics = [row for row in compared_topics(both) if row.group is not None]
+    hidden = {at for at, cluster in enumerate(both.grouped.clusters.clusters) if cluster.hidden}
+    topics = [row for row in compared_topics(both) if row.group not in (None, *hidden)]
     kept = [row for row in topics if (row.record["change"] if place is None else row.group == place)]
     known = {key for text in condition for key in keys_of_condition(opened, text)}
-    facts = [row for row in compared_metadata(both, facts_of(opened)) if row.record["key"] not in known]
-    kept += [row for row in facts if place is None or row.group == place]
-    kept = [row for row in kept if row.group is None or not opened.grouped.clusters.clusters[row.group].hidden]
+    facts = [row for row in compared_metadata(both, facts_of(opened)) if row.group not in hidden]
+    kept += [row for row in facts if row.record["key"] not in known and (place is None or row.group == place)]
     return _compared(opened, both, kept, sum(not row.record["change"] for row in topics))
 
 
 def _compared(opened: OpenCollection, both: Sides, rows: Sequence[ComparedRow], others: int = 0) -> answers.Comparison:
-    clusters = opened.grouped.clusters.clusters
+    clusters = both.grouped.clusters.clusters
     differences: list[answers.Difference] = []
     for row in rows[:DIFFERENCES]:
         cluster = None if row.group is None else clusters[row.group]
@@ -162,31 +161,47 @@ def facet(opened: OpenCollection, key: str, rows: NDArray[np.int64] | None, *, m
     :raises CorpusError: if the key is unknown, or holds free texts or times.
     """
     facts = facts_of(opened, keys=[key])
-    cells = np.zeros(len(opened), dtype=np.int64) if rows is None else np.full(len(opened), -1)
+    cells = np.full(len(opened), -1)
     cells[slice(None) if rows is None else rows] = 0
-    values, counted, mean, half = list[answers.Value](), 0, np.nan, np.nan
-    named = list(facts.values)
-    if key in facts.numbers:
-        rows = np.flatnonzero(np.isfinite(facts.numbers[key]))
-        different, codes = np.unique(facts.numbers[key][rows], return_inverse=True)
-        if len(different) <= NAMED:
-            named.append(Values(key, [f"{value:g}" for value in different], rows, codes))
-        sums, middle = sums_of(facts.numbers[key], cells, 1)
-        counted, ((mean,), (sd,)) = int(sums[0][0]), mean_and_sd(sums, middle)
-        half = stdtrit(max(1, counted - 1), 0.975) * sd / max(1, counted) ** 0.5
-    for known in named:
-        counts, totals = known.counts(cells, 1)
-        counted = int(totals[0])
-        for code in np.argsort(-counts[0], kind="stable")[:most]:
+    values, counted = list[answers.Value](), 0
+    for known in [*facts.values, *_listed(facts.numbers)]:
+        (counts,), (counted,) = known.counts(cells, 1)
+        for code in np.argsort(-counts, kind="stable")[:most]:
             having = known.rows[(known.codes == code) & (cells[known.rows] == 0)]
-            ids, count = opened.ids_of(opened.grouped.closest(having, SHOWN)), int(counts[0][code])
-            if count:
-                values.append({"value": cleaned(known.names[code]), "dialogue_ids": ids, **share(count, counted)})
-    three = (None if end != end else round(float(end), DIGITS) for end in (mean, mean - half, mean + half))
+            if len(having):
+                ids = opened.ids_of(opened.grouped.closest(having, SHOWN))
+                values.append(
+                    {"value": cleaned(known.names[code]), "dialogue_ids": ids, **share(len(having), int(counted))}
+                )
+    numbers = facts.numbers[key][cells == 0] if key in facts.numbers else np.zeros(0)
+    numbers = numbers[np.isfinite(numbers)]
+    mean, low, high = _mean_of(numbers)
     return {
-        "collection": opened.name, "key": key, "dialogues": int((cells == 0).sum()), "counted": counted,
-        "values": values, **dict(zip(("mean", "low", "high"), three, strict=True)),  # type: ignore[typeddict-item]
+        "collection": opened.name, "key": key, "dialogues": int((cells == 0).sum()),
+        "counted": len(numbers) or int(counted), "values": values, "mean": mean, "low": low, "high": high,
     }  # fmt: skip
+
+
+def _listed(numbers: Mapping[str, Figures]) -> list[Values]:
+    """Return numbers of few different values as values that can be counted."""
+    listed = []
+    for key, own in numbers.items():
+        rows = np.flatnonzero(np.isfinite(own))
+        different, codes = np.unique(own[rows], return_inverse=True)
+        if len(different) <= NAMED:
+            listed.append(Values(key, [f"{value:g}" for value in different], rows, codes))
+    return listed
+
+
+def _mean_of(numbers: Figures) -> tuple[float | None, float | None, float | None]:
+    """Return the mean of some numbers and its interval by Student's t, None where there are too few."""
+    if not len(numbers):
+        return None, None, None
+    mean = float(numbers.mean())
+    if len(numbers) == 1:
+        return round(mean, DIGITS), None, None
+    half = float(stdtrit(len(numbers) - 1, 0.975) * numbers.std(ddof=1) / len(numbers) ** 0.5)
+    return round(mean, DIGITS), round(mean - half, DIGITS), round(mean + half, DIGITS)
 
 
 def sentences_of(summary: Summary) -> list[str]:

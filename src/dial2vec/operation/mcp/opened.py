@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dial2vec.collection.changes.grouped import Grouped, read_groups
@@ -53,12 +52,6 @@ class OpenCollection(CollectionFolder):
     def summaries(self) -> dict[str, dict[str, str]]:
         """A language model's name and summary of each topic, by its id."""
         return (read_descriptions(self) or {"clusters": {}})["clusters"]
-
-    @property
-    def dates(self) -> tuple[str | None, str | None]:
-        """Days of the first and the last dialogue, ISO; None without dates."""
-        ends = pc.min_max(self.rows["date"]).as_py()
-        return (None, None) if ends["min"] is None else (f"{ends['min']:%Y-%m-%d}", f"{ends['max']:%Y-%m-%d}")
 
     @property
     def has_segments(self) -> bool:

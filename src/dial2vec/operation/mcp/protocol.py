@@ -8,6 +8,7 @@ import json
 import re
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -73,7 +74,8 @@ def serve_over_http(server: MCPServer[Any], listening: socket.socket, tokens: Ac
     """Answer requests at /mcp that have a token until Ctrl-C."""
     app = server.streamable_http_app(stateless_http=True, json_response=True)
     config = uvicorn.Config(_guarded(app, tokens), ws="none", log_level="error", server_header=False)
-    uvicorn.Server(config).run(sockets=[listening])
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def _guarded(app: ASGIApp, tokens: AccessTokens) -> ASGIApp:

@@ -17,7 +17,7 @@ from dial2vec.collection.clustering.proposals import propose
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.segments.segments import read_segments
-from dial2vec.collection.summary.summary import summarize
+from dial2vec.collection.summary.summary import days_of, summarize
 from dial2vec.errors import CorpusError, did_you_mean
 from dial2vec.operation.mcp import answers, figures
 from dial2vec.operation.mcp.opened import OpenCollection, stamp_of
@@ -73,13 +73,13 @@ class CollectionTools:
         :param collection: name of the collection; may be left out if there is only one.
         """
         opened = self.opened(collection)
-        clusters, dates = opened.grouped.clusters, opened.dates
+        clusters, (first, last) = opened.grouped.clusters, days_of(opened.rows["date"]) or (None, None)
         areas: list[answers.AreaShare] = [
             {"id": area.id, "name": cleaned(area.name), **figures.share(area.size, clusters.seen)}
             for area in clusters.areas
         ]
         return {
-            "collection": opened.name, "dialogues": len(opened), "first_date": dates[0], "last_date": dates[1],
+            "collection": opened.name, "dialogues": len(opened), "first_date": first, "last_date": last,
             "areas": areas, "topics": len(clusters.shown), "keys": figures.keys_of(opened),
             "segments": opened.has_segments, "collections": self.names, "note": self.marks.meaning,
         }  # fmt: skip
