@@ -116,6 +116,7 @@ class Train:
     max_length: int = bounded(256, low=8)
     batch_size: int = bounded(8, low=1)
     gradient_accumulation: int = bounded(4, low=1)
+    batches: Literal["random", "length"] = "random"
     frozen_share: float = bounded(0.5, low=0, high=1)
     attention_dropout: bool = False
     warmup_share: float = bounded(0.1, low=0, high=0.99)

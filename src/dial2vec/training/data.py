@@ -129,6 +129,8 @@ def training_order(
 def whole_batches(words: NDArray[np.int64], *, settings: Train, seed: int) -> tuple[Train, NDArray[np.int64]]:
     """Return settings and order for a loss with in-batch negatives: no batch holds an item twice.
 
+    With `batches: random` a batch is drawn from all items, so that the negatives of the loss are random ones.
+
     A batch is no larger than an epoch, and an epoch consists of whole batches, so no batch mixes two epochs. The rest,
     a random part of fewer items than a batch, does not train in that epoch.
 
@@ -144,4 +146,5 @@ def whole_batches(words: NDArray[np.int64], *, settings: Train, seed: int) -> tu
             f"{n_processes()} processes cannot share a batch of {fitting.batch_size} items evenly, which method "
             f"{settings.method} needs. Make its batch_size a multiple of `processes`, or set processes: 1."
         )
-    return fitting, training_order(words, passes=1, settings=fitting, seed=seed, whole=True)
+    lengths = words if settings.batches == "length" else np.zeros_like(words)
+    return fitting, training_order(lengths, passes=1, settings=fitting, seed=seed, whole=True)

@@ -212,12 +212,13 @@ def _squeezed(batch: Batch, left: Tensor, vocabulary: Vocabulary) -> Batch:
 
 
 def conmix(ids: Tensor, replaceable: Tensor, *, generator: torch.Generator, keep: float = 0.7) -> Tensor:
-    """Mix each context with a random other context of the batch: some tokens become the other's at the same position.
+    """Mix each context with a random other context of the batch: some tokens become the other's at their position.
 
     In plain words: you hear a dialogue while another one is spoken next to you, and still get its topic.
 
-    A token stays if the other context has a special token or padding at its position, because either would end a turn.
-    No token moves.
+    Where the other context has a special token or padding, which would end a turn, the position is counted among its
+    words, from the front again after the last. So every word is replaced with probability 1 - λ_mix, however long the
+    other context is (Poddar et al. 2022, sections 3.3 and 4.2: 30 %). A context stays if the other one has no word.
 
     :param ids: Token ids, int64 [b, n].
     :param replaceable: Mask, bool [b, n], False for special tokens, ends of turns and padding.
@@ -225,7 +226,7 @@ def conmix(ids: Tensor, replaceable: Tensor, *, generator: torch.Generator, keep
     :param keep: Probability λ_mix to keep a token, in [0, 1]; 0.7 in the paper.
     :return: New tensor [b, n]; a copy of the ids if b = 1.
     """
-    b, _ = ids.shape
+    b, n = ids.shape
     if b < 2:
         return ids.clone()
     draw_on = generator.device
@@ -233,5 +234,8 @@ def conmix(ids: Tensor, replaceable: Tensor, *, generator: torch.Generator, keep
     steps = torch.randint(1, b, (b,), generator=generator, device=draw_on).to(ids.device)
     kept = torch.rand(ids.shape, generator=generator, device=draw_on).to(ids.device) < keep
     others = (torch.arange(b, device=ids.device) + steps) % b
-    taken = ~kept & replaceable & replaceable[others]
-    return torch.where(taken, ids[others], ids)
+    words = ids.gather(1, (~replaceable).int().argsort(dim=1, stable=True))
+    n_words = replaceable.sum(1, keepdim=True)
+    wrapped = torch.arange(n, device=ids.device) % n_words.clamp(min=1)
+    drawn = torch.where(replaceable, ids, words.gather(1, wrapped))[others]
+    return torch.where(~kept & replaceable & (n_words[others] > 0), drawn, ids)
