@@ -336,6 +336,9 @@ def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int)
     row = system_of(system)
     ours = row.settings(settings, seed=seed, corpus=artifacts.corpus)
     blocks = [asdict(getattr(ours, name)) for name in ("sample", "encoder", "train", "select")]
+    if ours.train.batches == "random":
+        # Not if it is the default, so that older cells of other methods count; rows that it changes have new versions.
+        del blocks[2]["batches"]
     if row.train is not None and hasattr(ours, ours.train.method):
         blocks.append(asdict(getattr(ours, ours.train.method)))
     if row.student:
