@@ -26,7 +26,6 @@ SERVICES = {
     "nbclient": ("ipykernel_launcher",),
     "prefect": ("prefect", "prefect.server.api.server:create_app"),
     "pyspark": ("spark-submit",),
-    "ray": ("gcs_server", "raylet"),
     "torch": ("torch.distributed.run", "torchrun"),
 }
 

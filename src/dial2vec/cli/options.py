@@ -1,4 +1,4 @@
-"""The options that several commands share: the encoder, the workers of a Ray cluster, and which dialogues count."""
+"""The options that several commands share: the encoder, and which dialogues count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
 
 if TYPE_CHECKING:
-    from dial2vec.collection.embedding.on_ray import RayWorkers
+    pass
 
 UNTRAINED = untrained()
 SMALL = "small"
@@ -75,10 +75,9 @@ def _only_corpus(option: str) -> str:
 
 
 @contextmanager
-def transcripts_of(source: Path, *, within: Path | None = None) -> Iterator[Path]:
+def transcripts_of(source: Path) -> Iterator[Path]:
     """Yield JSON Lines of dialogues: the source, or for any other export a temporary file that its import writes.
 
-    :param within: existing folder for the temporary file, which workers on other machines see; None takes any.
     :raises CorpusError: if nothing can be read, or no dialogue can be used.
     """
     from conversations.dialogue import write_dialogues
@@ -92,7 +91,7 @@ def transcripts_of(source: Path, *, within: Path | None = None) -> Iterator[Path
             click.echo(f"{skipped}; `dial2vec import` converts exports", err=True)
         yield source
         return
-    with TemporaryDirectory(prefix=".dial2vec-import-", dir=within) as folder:
+    with TemporaryDirectory(prefix=".dial2vec-import-") as folder:
         file = Path(folder) / f"{stem(source)}.jsonl"
         try:
             with catch_warnings(record=True, action="always") as notices:
@@ -144,27 +143,3 @@ def filter_options(command: Callable[..., None]) -> Callable[..., None]:
         command(filters=Filters(labels, speakers, after, before, where), **arguments)
 
     return with_filters
-
-
-def worker_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the three options to a command, which gets `workers`: the workers of the cluster, None without --workers."""
-
-    @click.option("--workers", type=click.IntRange(min=1), help="Number of Ray workers; default: no Ray.")
-    @click.option("--cluster", metavar="ADDRESS", help="Address of the Ray cluster; default: this machine.")
-    @click.option("--gpus", default=0.0, type=click.FloatRange(min=0), help="GPUs per worker, such as 1.")
-    @wraps(command)
-    def with_workers(*, workers: int | None, cluster: str | None, gpus: float, **arguments: Any) -> None:
-        command(workers=_ray_workers(workers, cluster, gpus), **arguments)
-
-    return with_workers
-
-
-def _ray_workers(count: int | None, cluster: str | None, gpus: float) -> RayWorkers | None:
-    if count is None:
-        if cluster or gpus:
-            raise Dial2vecError("--cluster and --gpus need --workers. Add --workers N.")
-        return None
-    from dial2vec.collection.embedding.on_ray import RayWorkers
-    from dial2vec.data.workers.cluster import LOCAL
-
-    return RayWorkers(count, address=cluster or LOCAL, gpus=gpus)

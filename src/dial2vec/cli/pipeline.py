@@ -8,19 +8,15 @@ import re
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
 from conversations.files import read_json
 from dial2vec.cli.group import examples, new_path
-from dial2vec.cli.options import UNTRAINED, model_option, transcripts_of, worker_options
+from dial2vec.cli.options import UNTRAINED, model_option, transcripts_of
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
-
-if TYPE_CHECKING:
-    from dial2vec.collection.embedding.on_ray import RayWorkers
-
 
 # File names that `dial2vec embed` writes into a folder.
 VECTORS_PART = re.compile(r"part-\d{8}\.parquet")
@@ -101,8 +97,7 @@ def results(as_json: bool) -> None:
     "--output", required=True, metavar="PATH", type=new_path, help="File that ends in .parquet, or folder for several."
 )
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
-@worker_options
-def embed(source: Path, model: str, output: Path, batch_size: int, workers: RayWorkers | None) -> None:
+def embed(source: Path, model: str, output: Path, batch_size: int) -> None:
     """Write one vector per dialogue to Parquet.
 
     The columns are dialogue_id and embedding. SOURCE is any export that `look` takes, or JSON Lines of dialogues. A
@@ -112,12 +107,12 @@ def embed(source: Path, model: str, output: Path, batch_size: int, workers: RayW
         raise Dial2vecError(f"{output} does not end in .parquet; expected a Parquet file. Rename it.")
     if output.is_dir() and not all(VECTORS_PART.fullmatch(path.name) for path in output.iterdir()):
         raise Dial2vecError(f"{output} holds files that `embed` did not write and would replace. Name another folder.")
-    with transcripts_of(source, within=output.parent if workers else None) as transcripts:
-        from dial2vec.collection.embedding.embed import embed_file, here
+    with transcripts_of(source) as transcripts:
+        from dial2vec.collection.embedding.embed import embed_file
         from dial2vec.encoder.loading import load_encoder
 
         encoder = load_encoder(model)
-        done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=workers or here)
+        done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
     if model == UNTRAINED:
         click.echo(f"They come from {UNTRAINED}, which was not trained on these dialogues; --model names another")

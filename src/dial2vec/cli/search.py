@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 import click
 
 from dial2vec.cli.group import examples, new_path
-from dial2vec.cli.options import NO_ADAPT, UNTRAINED, filter_options, model_option, transcripts_of, worker_options
+from dial2vec.cli.options import NO_ADAPT, UNTRAINED, filter_options, model_option, transcripts_of
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
     from conversations.dialogue import Dialogue
     from dial2vec.collection.collection_folder import CollectionFolder
-    from dial2vec.collection.embedding.on_ray import RayWorkers
     from dial2vec.collection.search import Filters, Search
     from dial2vec.collection.search.search import Answer, Asked
 
@@ -35,7 +34,6 @@ DIALOGUE_FILES, LONGEST_PATH = (".json", ".jsonl", ".gz"), 200
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
 @click.option("--approximate", is_flag=True, help="Make an approximate index below 100,000 dialogues too.")
 @NO_ADAPT
-@worker_options
 def index(
     source: Path,
     output: Path,
@@ -43,7 +41,6 @@ def index(
     batch_size: int,
     approximate: bool,
     no_adapt: bool,
-    workers: RayWorkers | None,
 ) -> None:
     """Make a collection to search, cluster and explore, or add to one.
 
@@ -59,7 +56,7 @@ def index(
     with transcripts_of(source) as transcripts:
         with waiting("loading the encoder"):
             encoder = load_encoder(model or own)
-        done = add(output, transcripts, encoder=encoder, batch_size=batch_size, adapted=not no_adapt, workers=workers)
+        done = add(output, transcripts, encoder=encoder, batch_size=batch_size, adapted=not no_adapt)
     collection = CollectionFolder(output)
     dates = collection.rows["date"]
     click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.existing} already there")

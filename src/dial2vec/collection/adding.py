@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -40,8 +39,7 @@ from dial2vec.collection.collection_folder import (
     append_blocks,
     rows_file,
 )
-from dial2vec.collection.embedding.embed import FEWEST_PARTS, embed_file, here
-from dial2vec.collection.embedding.on_ray import RayWorkers
+from dial2vec.collection.embedding.embed import FEWEST_PARTS, embed_file
 from dial2vec.collection.embedding.shards import Shard, files_of, shards_of
 from dial2vec.collection.search.moments import update_moments
 from dial2vec.data.metadata import packed_metadata
@@ -80,7 +78,6 @@ def add(
     turns: bool = True,
     adapted: bool = True,
     imported: bool = False,
-    workers: RayWorkers | None = None,
 ) -> Added:
     """Add dialogues to the collection in a folder, or make a collection; atomic, in bounded memory.
 
@@ -93,13 +90,11 @@ def add(
     :param adapted: also fit a map to the dialogues, for groups and the map (`dial2vec.collection.adapting`).
     :param imported: True if an import of today has written the file, so that all of it is usable and no id is there
         twice: a new collection then takes it as it is.
-    :param workers: workers of a Ray cluster that make the vectors and the index of words, and see the folder at the
-        same path; None uses the processors of this machine.
     :raises CorpusError: if a file cannot be read, or no record can be used.
     :raises ArtifactError: if the folder is no collection, or was made with another encoder.
     :raises BusyError: if another run adds to the collection.
     """
-    with folder_lock(folder, "adds dialogues to"), nullcontext() if workers is None else workers.connected():
+    with folder_lock(folder, "adds dialogues to"):
         manifest = _opened(folder, encoder)
         work = folder / "adding"
         quarantine: list[Quarantined] = []
@@ -114,7 +109,6 @@ def add(
                 encoder=encoder,
                 batch_size=batch_size,
                 progress=progress,
-                workers=workers or here,
             )
             _append(folder, manifest, work, source=str(transcripts))
         reasons = _unused_file(folder / "quarantine")
@@ -124,7 +118,7 @@ def add(
         collection = CollectionFolder(folder)
         adaptation = adapt(collection, encoder) if adapted and len(collection) else None
         if turns:
-            update_moments(collection, encoder, batch_size=batch_size, progress=progress, workers=workers)
+            update_moments(collection, encoder, batch_size=batch_size, progress=progress)
     if not n_new and not n_existing:
         raise CorpusError(f"nothing in {transcripts} can be used: {quarantine[0] if quarantine else 'it is empty'}.")
     sentence = "" if adaptation is None else adaptation.sentence

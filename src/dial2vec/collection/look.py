@@ -34,8 +34,7 @@ from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, re
 from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.data.languages import start_advice
-from dial2vec.data.workers import spread
-from dial2vec.data.workers.processes import in_processes
+from dial2vec.data.workers import in_processes, spread
 from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError

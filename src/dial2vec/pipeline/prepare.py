@@ -20,7 +20,6 @@ from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.splits import BLOCK, LEFT_OUT, SPLITS, Copy, Division, Signed, divide
 from dial2vec.data.workers import spread
 from dial2vec.errors import CorpusError
-from dial2vec.params import load_operation
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 
@@ -35,8 +34,7 @@ def prepare(artifacts: Artifacts, settings: Settings) -> str:
     splitting, parts = corpus.splitting, corpus.splittings if isinstance(corpus, Joint) else None
     # A missing file is said when it is read.
     size = artifacts.dialogues.stat().st_size if artifacts.dialogues.is_file() else 0
-    cluster = load_operation(artifacts.root / "operation.yaml").cluster.address
-    on_workers = partial(spread, n_parts=size // BLOCK_BYTES, fewest=FEWEST_BLOCKS, cluster=cluster)
+    on_workers = partial(spread, n_parts=size // BLOCK_BYTES, fewest=FEWEST_BLOCKS)
     division = divide(
         on_workers(_signed, _blocks_of_lines(artifacts.dialogues)),
         splitting=splitting,

@@ -15,7 +15,6 @@ from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.validation import Checker, Profile, ValidationResult, checked_parts, require
 from dial2vec.data.validation.validation_page import render_validation
 from dial2vec.errors import ArtifactError, ValidationError
-from dial2vec.params import load_operation
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 
@@ -32,9 +31,7 @@ def validate(artifacts: Artifacts, settings: Settings) -> str:
     # The file appears only if the block succeeds: later stages never read a refused version.
     with atomic_path(artifacts.dialogues) as temporary, temporary.open("wb") as out:
         try:
-            cluster = load_operation(artifacts.root / "operation.yaml").cluster.address
-            merge = settings.read.merge_turns
-            parts = checked_parts(corpus, artifacts.data, checker, merge=merge, cluster=cluster)
+            parts = checked_parts(corpus, artifacts.data, checker, merge=settings.read.merge_turns)
             with closing(parts), bar_of("dialogues") as bar:
                 for part in parts:
                     passed.update(map(part_of, part.passing))

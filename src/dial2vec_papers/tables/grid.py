@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from conversations.files import write_errors
 from dial2vec.config import Settings
-from dial2vec.data.workers.processes import processors
+from dial2vec.data.workers import processors
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import checkout_lock
 from dial2vec.pipeline.artifacts import Artifacts

@@ -14,10 +14,10 @@ import pytest
 
 from dial2vec.collection.embedding import embed as embedding
 from dial2vec.collection.embedding.embed import embed_file, here
-from dial2vec.collection.embedding.parts import embed_in_workers
+from dial2vec.collection.embedding.parts import embed_in_processes
 from dial2vec.collection.embedding.shards import shards_of
-from dial2vec.data.workers import processes as workers
-from dial2vec.data.workers.processes import in_processes
+from dial2vec.data import workers
+from dial2vec.data.workers import in_processes
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
 from tests.collection.embedding.test_embed import transcripts
@@ -38,7 +38,7 @@ assert not {"torch", "transformers"} & sys.modules.keys()
 
 
 def in_two(parts, *arguments):
-    embed_in_workers(parts, *arguments, spread=functools.partial(in_processes, count=2))
+    embed_in_processes(parts, *arguments, spread=functools.partial(in_processes, count=2))
 
 
 @pytest.fixture(autouse=True)

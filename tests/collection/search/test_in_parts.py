@@ -1,28 +1,22 @@
-"""Turns and words of a collection, made by several processes and by the workers of a cluster."""
+"""Turns and words of a collection, made by several processes."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from conversations.dialogue import write_dialogues
-from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.search import moments, turns, words
 from dial2vec.collection.search.moments import open_moments
 from dial2vec.collection.search.words import open_words, update_words
 from dial2vec.encoder import StudentEncoder
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.errors import ArtifactError, ModelError
-from tests.data.workers.test_cluster import kill_a_worker
+from dial2vec.errors import ArtifactError
 
 from .test_moments import dialogues
 
@@ -105,43 +99,3 @@ def test_dialogues_that_end_too_early_are_an_error_and_no_index(transcripts, stu
     with pytest.raises(ArtifactError, match=r"dialogues\.jsonl ends at dialogue 50; expected 60\. If another machine"):
         update_words(CollectionFolder(tmp_path / "c"))
     assert open_words(CollectionFolder(tmp_path / "c")) is None
-
-
-def test_a_machine_with_another_encoder_is_named(student_folder, tmp_path):
-    student = StudentEncoder.from_pretrained(student_folder)
-    part = dialogues(1)
-    assert turns._encode_part(str(student_folder), student.fingerprint(), "turns", 8, part).dialogues == 1
-    with pytest.raises(
-        ModelError, match=r"has the fingerprint \w+ on .*; expected other, as on the machine that asked"
-    ):
-        turns._encode_part(str(student_folder), "other", "turns", 8, part)
-
-
-def test_the_command_takes_workers_of_a_cluster(transcripts, student_folder, tmp_path, monkeypatch):
-    given = {}
-    monkeypatch.setattr("dial2vec.collection.adding.add", lambda *_, workers, **__: given.update(w=workers) or 1 / 0)
-    asked = ["index", str(transcripts), "--model", str(student_folder), "--output", str(tmp_path / "c")]
-    for options, expected in (
-        ([], None),
-        (["--workers", "3"], RayWorkers(3)),
-        (["--workers", "4", "--cluster", "auto", "--gpus", "0.5"], RayWorkers(4, address="auto", gpus=0.5)),
-    ):
-        result = CliRunner().invoke(main, [*asked, *options])
-        assert isinstance(result.exception, ZeroDivisionError)
-        assert given["w"] == expected
-    result = CliRunner().invoke(main, [*asked, "--gpus", "1"])
-    assert "--cluster and --gpus need --workers. Add --workers N." in str(result.exception) + result.output
-
-
-@pytest.mark.services("ray")
-def test_a_cluster_whose_worker_is_killed_makes_the_same_collection(transcripts, student_folder, tmp_path):
-    student, killed = StudentEncoder.from_pretrained(student_folder), []
-    add(tmp_path / "alone", transcripts, encoder=student, progress=False)
-    killer = threading.Thread(target=kill_a_worker, args=(b"ray::write_words", killed))
-    killer.start()
-    done = add(tmp_path / "cluster", transcripts, encoder=student, progress=False, workers=RayWorkers(2))
-    killer.join()
-    assert (done.dialogues, len(killed)) == (N, 1)
-    alone, cluster = (CollectionFolder(tmp_path / name) for name in ("alone", "cluster"))
-    np.testing.assert_array_equal(cluster.vectors, alone.vectors)
-    assert contents(cluster.folder / "turns") == contents(alone.folder / "turns")

@@ -19,7 +19,7 @@ from conversations.progress import moving
 from dial2vec.collection.embedding.parts import (
     LONG,
     Part,
-    embed_in_workers,
+    embed_in_processes,
     embed_part,
     kept_rows,
     output_kinds,
@@ -62,13 +62,13 @@ class Embedded:
 
 
 def here(parts: Sequence[Part], encoder: Encoder, batch_size: int, done: Callable[[int], object]) -> None:
-    """Embed parts on this machine: a student in one process per processor, a transformer in this process.
+    """Embed parts: by a student in one process per processor, by a transformer in this process.
 
     torch uses all processors itself.
     """
     if isinstance(encoder, StudentEncoder) and not works_alone(len(parts), fewest=FEWEST_PARTS):
         processes = partial(spread, n_parts=len(parts), fewest=FEWEST_PARTS)
-        embed_in_workers(parts, encoder, batch_size, done, spread=processes)
+        embed_in_processes(parts, encoder, batch_size, done, spread=processes)
         return
     with ShardReader() as reader:
         for part in parts:
@@ -96,7 +96,7 @@ def embed_file(
     :param transcripts: file, or folder of `.jsonl` and `.jsonl.gz` files, read in the order of their names.
     :param output: `.parquet` file, or folder for one file per part.
     :param batch_size: batch size of `DialogueEncoder.encode`; no effect on a student.
-    :param workers: function that embeds the parts, such as `dial2vec.collection.embedding.on_ray.RayWorkers`.
+    :param workers: function that embeds the parts.
     :raises CorpusError: if a file cannot be read or changes during the run, or no record can be used.
     :raises BusyError: if another run writes to the same output.
     """

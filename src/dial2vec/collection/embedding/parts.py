@@ -194,7 +194,7 @@ def vector_writer(
             yield lambda table: pq.write_table(cast(table), next(names), use_dictionary=repeating)
 
 
-def embed_in_workers(
+def embed_in_processes(
     parts: Sequence[Part],
     encoder: Encoder,
     batch_size: int,
@@ -209,7 +209,7 @@ def embed_in_workers(
     :param spread: works on each part in some process, and yields the results in order.
     :raises Dial2vecError: if a part cannot be embedded, or a process ends.
     """
-    # Not sent with the parts: a worker loads it once.
+    # Not sent with the parts: a process loads it once.
     model = parts[0].folder / "encoder"
     encoder.save_copy(model)
     for lines in spread(partial(_embed, model, batch_size), parts):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import GENERAL
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
-
-if TYPE_CHECKING:
-    from dial2vec.collection.embedding.on_ray import RayWorkers
 
 # Weights of the words of turns and of dialogues beside the cosine of turns, and of words beside the vectors of themes.
 TURN_WORDS, DIALOGUE_WORDS, THEME_WORDS = 0.3, 0.35, 0.1
@@ -200,25 +197,19 @@ def how_to_get_turns(collection: CollectionFolder) -> str:
 
 
 def update_moments(
-    collection: CollectionFolder,
-    encoder: Encoder,
-    *,
-    batch_size: int = 32,
-    progress: bool = True,
-    workers: RayWorkers | None = None,
+    collection: CollectionFolder, encoder: Encoder, *, batch_size: int = 32, progress: bool = True
 ) -> None:
     """Bring vectors and words of the turns up to date; a killed run resumes.
 
     :param batch_size: turns per batch.
-    :param workers: workers of a Ray cluster; None uses the processors of this machine.
     """
     if not len(collection):
         return
-    update_turns(collection, encoder, batch_size=batch_size, progress=progress, workers=workers)
+    update_turns(collection, encoder, batch_size=batch_size, progress=progress)
     if has_untrained(collection):
-        update_turns(collection, load_encoder(GENERAL), progress=progress, workers=workers, read="themes")
+        update_turns(collection, load_encoder(GENERAL), progress=progress, read="themes")
     with bar_to(len(collection), "words", unit="dialogue", shown=progress) as bar:
-        update_words(collection, done=bar.update, workers=workers)
+        update_words(collection, done=bar.update)
     if (moments := open_moments(collection)) is not None:
         with waiting("asking random questions") if progress else nullcontext():
             calibrate(collection, encoder, moments.turns, moments.words)

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
-from platform import node
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,13 +28,11 @@ from dial2vec.encoder.names import PACKAGED
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
-from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ModelError
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
 from dial2vec.files import folder_lock
 
 if TYPE_CHECKING:
     from tqdm.auto import tqdm
-
-    from dial2vec.collection.embedding.on_ray import RayWorkers
 
 # What has a vector, and the folder with these vectors.
 Read: TypeAlias = Literal["turns", "themes"]
@@ -194,7 +191,6 @@ def update_turns(
     *,
     batch_size: int = 32,
     progress: bool = True,
-    workers: RayWorkers | None = None,
     read: Read = "turns",
 ) -> int:
     """Encode the turns of dialogues whose turns have no vectors, and return the number of these dialogues.
@@ -203,7 +199,6 @@ def update_turns(
     makes single turns harder to find; by the encoder itself if it has no start, as a student. A killed run resumes.
 
     :param batch_size: turns per batch.
-    :param workers: workers of a Ray cluster; None uses the processors of this machine.
     :param read: "themes" encodes whole dialogues instead, by a student.
     """
     record, folder = _record(collection, read), collection.folder / read
@@ -222,7 +217,7 @@ def update_turns(
     n_new = len(collection) - record.dialogues
     dialogues = collection.dialogues(range(record.dialogues, len(collection)))
     with bar_to(n_new, read, unit="dialogue", shown=progress) as bar:
-        for vectors in _encoded_parts(reader, folder, dialogues, batch_size, workers, bar):
+        for vectors in _encoded_parts(reader, folder, dialogues, batch_size, bar):
             record = append_turns(folder, record, vectors)
     return n_new
 
@@ -262,51 +257,32 @@ def start_of(encoder: Encoder) -> Encoder:
 
 
 def _encoded_parts(
-    reader: Encoder,
-    folder: Path,
-    dialogues: Iterator[Dialogue],
-    batch_size: int,
-    workers: RayWorkers | None,
-    bar: tqdm[Any],
+    reader: Encoder, folder: Path, dialogues: Iterator[Dialogue], batch_size: int, bar: tqdm[Any]
 ) -> Iterator[NewTurns]:
     """Yield the vectors of parts of the dialogues, in order; their number moves the bar."""
     parts = iter(lambda: list(islice(dialogues, PART)), [])
     n_parts = -(-bar.total // PART)
     # torch uses all processors itself.
-    alone = not isinstance(reader, StudentEncoder) or works_alone(n_parts, fewest=FEWEST_PARTS)
-    if workers is None and alone:
+    if not isinstance(reader, StudentEncoder) or works_alone(n_parts, fewest=FEWEST_PARTS):
         for part in parts:
             yield encode_part(reader, part, folder.name, batch_size, bar.update)
         return
     copy = folder.resolve() / "model"
     name = str(copy) if copy.is_dir() else reader.name
-    work = partial(_encode_part, name, reader.fingerprint(), folder.name, batch_size)
-    if workers is None:
-        encoded = spread(work, parts, n_parts=n_parts, fewest=FEWEST_PARTS)
-    else:
-        encoded = workers.spread(work, parts, encodes=True)
-    for new in encoded:
+    work = partial(_encode_part, name, folder.name, batch_size)
+    for new in spread(work, parts, n_parts=n_parts, fewest=FEWEST_PARTS):
         yield new
         bar.update(new.dialogues)
 
 
-def _encode_part(name: str, fingerprint: str, read: str, batch_size: int, dialogues: list[Dialogue]) -> NewTurns:
-    return encode_part(_reader(name, fingerprint), dialogues, read, batch_size)
+def _encode_part(name: str, read: str, batch_size: int, dialogues: list[Dialogue]) -> NewTurns:
+    return encode_part(_reader(name), dialogues, read, batch_size)
 
 
 @cache
-def _reader(name: str, fingerprint: str) -> Encoder:
-    """Return the encoder of the turns; a worker loads it once.
-
-    :raises ModelError: if it is another one here.
-    """
-    reader = load_encoder(name)
-    if (its := reader.fingerprint()) != fingerprint:
-        raise ModelError(
-            f"{name} has the fingerprint {its} on {node()}; expected {fingerprint}, as on the machine that asked. "
-            "Install the same dial2vec and the same models on all of them, and start again."
-        )
-    return reader
+def _reader(name: str) -> Encoder:
+    """Return the encoder of the turns; a process loads it once."""
+    return load_encoder(name)
 
 
 def encode_part(

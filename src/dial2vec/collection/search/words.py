@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.workers import spread
 from dial2vec.encoder.cpu.free_memory import free_bytes
 from dial2vec.errors import ArtifactError
-
-if TYPE_CHECKING:
-    from dial2vec.collection.embedding.on_ray import RayWorkers
 
 # Lucene's variant with its usual constants, the defaults of bm25s: no score is below 0.
 METHOD, K1, B = "lucene", 1.5, 0.75
@@ -136,14 +133,10 @@ def _read(folder: Path) -> Scores:
     return Scores(json.loads((folder / "vocab.index.json").read_text(encoding="utf-8")), *arrays)
 
 
-def update_words(
-    collection: CollectionFolder, *, done: Callable[[int], object] = lambda _: None, workers: RayWorkers | None = None
-) -> None:
+def update_words(collection: CollectionFolder, *, done: Callable[[int], object] = lambda _: None) -> None:
     """Bring the words of the turns up to date; a killed run resumes. At most the last part is made again.
 
     :param done: called with the number of dialogues whose words are there already, and of each part.
-    :param workers: workers of a Ray cluster, who see the collection at the same path; None uses processes of this
-        machine.
     """
     folder, parts, n = collection.folder / "turns" / "words", _parts(collection), len(collection)
     if not n or (parts and parts[-1][1] == n):
@@ -160,13 +153,9 @@ def update_words(
         for first, last in zip([begun, *ends[:-1]], ends, strict=True)
     ]
     done(begun)
-    if workers is not None:
-        written = workers.spread(write_words, new, encodes=False)
-    else:
-        free = free_bytes()
-        n_parts = len(new) if free is None else min(len(new), max(1, free // PART_BYTES))
-        written = spread(write_words, new, n_parts=n_parts, fewest=1)
-    for first, last in written:
+    free = free_bytes()
+    n_parts = len(new) if free is None else min(len(new), max(1, free // PART_BYTES))
+    for first, last in spread(write_words, new, n_parts=n_parts, fewest=1):
         kept.append((first, last))
         write_json(folder / "words.json", kept)
         done(last - first)

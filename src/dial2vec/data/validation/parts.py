@@ -60,20 +60,17 @@ class CheckedPart:
     block: Block
 
 
-def checked_parts(
-    corpus: Corpus, folder: Path, checker: Checker, *, merge: bool, cluster: str | None = None
-) -> Generator[CheckedPart]:
+def checked_parts(corpus: Corpus, folder: Path, checker: Checker, *, merge: bool) -> Generator[CheckedPart]:
     """Read and check the dialogues of a corpus, and add what is found to `checker` and its quarantine.
 
     Results do not depend on the number of processes.
 
     :param folder: Folder of the raw files.
     :param merge: Whether consecutive turns of a speaker become one (`read.merge_turns`).
-    :param cluster: Address of a Ray cluster that checks a team's transcripts; None checks them on this machine.
     :raises CorpusError: if the files are missing or damaged, or have no usable dialogue.
     """
     if isinstance(corpus, Transcripts):
-        parts = _of_transcripts(corpus, folder, checker, merge, cluster)
+        parts = _of_transcripts(corpus, folder, checker, merge)
     else:
         stream = corpus.read(folder, quarantine=checker.quarantine)
         blocks = iter(lambda: list(islice(stream, BLOCK)), [])
@@ -101,14 +98,12 @@ def check_part(part: Part) -> CheckedPart:
     )
 
 
-def _of_transcripts(
-    corpus: Transcripts, folder: Path, checker: Checker, merge: bool, cluster: str | None
-) -> Iterator[CheckedPart]:
+def _of_transcripts(corpus: Transcripts, folder: Path, checker: Checker, merge: bool) -> Iterator[CheckedPart]:
     """Check the parts of a team's transcripts; one with an id that came in an earlier part is checked again here."""
     known, n_before = FirstFiles(folder), len(checker.quarantine)
     n_parts = sum(_text_size(path) for path in transcript_files(folder)) // PART_BYTES
     # One process knows all earlier ids when it reads a part; several do not.
-    alone = works_alone(n_parts, fewest=FEWEST_PARTS, cluster=cluster)
+    alone = works_alone(n_parts, fewest=FEWEST_PARTS)
     waiting: deque[LinesOf] = deque()
 
     def parts() -> Iterator[Part]:
@@ -118,7 +113,7 @@ def _of_transcripts(
             # The limit of languages is that of the parts that are back by then: a later one only spares work.
             yield Part(source, checker.limits, merge, checker.languages.limit)
 
-    for checked in spread(check_part, parts(), n_parts=n_parts, fewest=FEWEST_PARTS, cluster=cluster):
+    for checked in spread(check_part, parts(), n_parts=n_parts, fewest=FEWEST_PARTS):
         lines = waiting.popleft()
         if not alone and (repeated := known.repeated(lines, checked.ids)):
             checked = check_part(Part(repeated, checker.limits, merge, checker.languages.limit))

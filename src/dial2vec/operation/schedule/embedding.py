@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from conversations.files import write_json
-from dial2vec.collection.embedding.embed import embed_file, here
+from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.collection.embedding.shards import files_of, look_at
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.operation.schedule.inbox_files import read_receipt
@@ -27,6 +27,6 @@ def embed_folder(root: Path, folder: Path, corpus: str, *, batch_size: int) -> s
     output, memory = folder.with_name(f"{folder.name}.vectors"), root / "artifacts" / "embedded.json"
     if output.exists() and read_receipt(memory).get(str(folder)) == key:
         return f"{output} is up to date"
-    done = embed_file(folder, output, encoder=load_encoder(model), batch_size=batch_size, workers=here)
+    done = embed_file(folder, output, encoder=load_encoder(model), batch_size=batch_size)
     write_json(memory, read_receipt(memory) | {str(folder): key})
     return f"{output}: {done.dialogues} vectors of length {done.dimension}"

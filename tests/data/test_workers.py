@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.data.workers import processes as module
-from dial2vec.data.workers.processes import WAITING, in_processes, processes_for
+from dial2vec.data import workers as module
+from dial2vec.data.workers import WAITING, in_processes, processes_for
 from dial2vec.errors import Dial2vecError
 
 DRIVER = """
 import time
-from dial2vec.data.workers.processes import in_processes
+from dial2vec.data.workers import in_processes
 
 if __name__ == "__main__":
     for _ in in_processes(time.sleep, [0.0, 0.0, 600.0, 600.0], count=2):

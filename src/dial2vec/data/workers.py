@@ -1,4 +1,4 @@
-"""Work on blocks of a large file in several processes of this machine, with the results in order."""
+"""Work on the parts of a large corpus, in this process or in several, with the results in order."""
 
 from __future__ import annotations
 
@@ -44,6 +44,23 @@ def processes_for(n_parts: int, *, fewest: int) -> int:
     :param fewest: Parts for which one more process is worth its start.
     """
     return max(1, min(processors(), n_parts // fewest))
+
+
+def works_alone(n_parts: int, *, fewest: int) -> bool:
+    """Return whether `spread` works in this process alone, on one part after the other."""
+    return processes_for(n_parts, fewest=fewest) == 1
+
+
+def spread(work: Callable[[S], T], parts: Iterable[S], *, n_parts: int, fewest: int) -> Iterator[T]:
+    """Yield the results of `work` for each part, in order; they are the same in any number of processes.
+
+    :param work: Function of a module, which other processes can import.
+    :param parts: Parts, read as far as processes need them.
+    :param n_parts: Number of the parts, roughly, by which processes are counted.
+    :param fewest: Parts for which one more process of this machine is worth its start.
+    :raises Dial2vecError: if a process ends, such as for lack of memory.
+    """
+    return in_processes(work, parts, count=processes_for(n_parts, fewest=fewest))
 
 
 def in_processes(work: Callable[[S], T], items: Iterable[S], *, count: int) -> Iterator[T]:
