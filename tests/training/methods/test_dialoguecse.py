@@ -207,6 +207,12 @@ def test_foreign_utterances_are_of_any_other_dialogue_and_never_of_the_own(lengt
     assert (foreign_utterances(first, owners[:1], count=200, seed=[seed])[0] == drawn[0]).all()
 
 
+def test_a_long_dialogue_gives_no_more_foreign_utterances_than_a_short_one():
+    # Uniform over utterances, 96 of 100 draws would be from the long dialogue.
+    drawn = foreign_utterances(np.array([0, 4, 100, 104]), np.array([0]), count=2000, seed=[1])
+    assert ((drawn >= 4) & (drawn < 100)).mean() == pytest.approx(0.5, abs=0.05)
+
+
 def test_a_context_turn_that_the_dialogue_lacks_counts_for_nothing(tiny_folder):
     encoder, found = planned(tiny_folder, "dialoguecse")
     data = found.data

@@ -149,17 +149,17 @@ def responses_with_neighbour(dialogues: Sequence[Dialogue], *, min_turns: int = 
 def foreign_utterances(
     first: NDArray[np.int64], owners: NDArray[np.int64], *, count: int, seed: Sequence[int]
 ) -> NDArray[np.int64]:
-    """Draw utterances from other dialogues, uniformly and with replacement, int64 [m, count].
+    """Draw another dialogue, then one of its utterances, with replacement (Liu et al. 2021, section 4.1), [m, count].
 
     :param first: Result of `first_turns`, for at least 2 dialogues.
     :param owners: Dialogue of each row, int64 [m]; its own utterances are not drawn.
     :param seed: Seed of the draws, which do not depend on later rows.
     """
-    own = first[owners + 1] - first[owners]
-    shares = np.random.default_rng(list(seed)).random((len(owners), count))
-    # Drawn among all others as if the own ones did not exist, then moved past the own ones if they come later.
-    drawn = (shares * (first[-1] - own)[:, None]).astype(np.int64)
-    return drawn + np.where(drawn >= first[owners][:, None], own[:, None], 0)
+    shares = np.random.default_rng(list(seed)).random((len(owners), count, 2))
+    # Drawn as if the own dialogue did not exist, then moved past it.
+    drawn = (shares[..., 0] * (len(first) - 2)).astype(np.int64)
+    drawn += drawn >= owners[:, None]
+    return first[drawn] + (shares[..., 1] * (first[drawn + 1] - first[drawn])).astype(np.int64)
 
 
 def dialoguecse_loss(
@@ -171,7 +171,7 @@ def dialoguecse_loss(
     temperature: float = 0.1,
     attention: nn.Module | None = None,
 ) -> Tensor:
-    """Let an utterance resemble its view from the context more than foreign utterances resemble theirs (section 4.3).
+    """Let an utterance resemble its view from the context more than foreign utterances resemble theirs (section 4.4).
 
     In plain words: each turn around a response picks out of the response what is related to that turn. For the true
     response this is much like the response as a whole; for a response from elsewhere it is not.
