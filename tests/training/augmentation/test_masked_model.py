@@ -80,6 +80,12 @@ def test_pieces_marks_and_unlikely_words_are_rejected(monkeypatch, model, likely
         assert made == (before, "no likely word was found to insert")
 
 
+def test_no_word_is_inserted_where_a_piece_is_likelier_and_one_is_where_it_is_not(model):
+    for piece, word, note in ((0.5, 0.4, "no likely word was found to insert"), (0.4, 0.5, "")):
+        made = inserted(fixed(model, **{"##x": piece, "w0": word}), dialogues(), seed=0)
+        assert {made_of.note for made_of in made} == {note}
+
+
 def test_replacement_changes_content_words_only_and_keeps_marks_and_capitals(model):
     dialogue = make_dialogue("d", "a: The W1, (w2)", "b: and the w3?")
     found = replaced(fixed(model, w0=0.9), [dialogue], seed=0, share=1.0)[0].dialogue

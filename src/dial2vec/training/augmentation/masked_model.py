@@ -79,7 +79,7 @@ class _Mask(NamedTuple):
 
 
 def inserted(model: MaskedModel, dialogues: Sequence[Dialogue], *, seed: int, share: float = INSERTED) -> list[Made]:
-    """Insert likely whole words. Keeps the intent.
+    """Insert likely whole words, none where a word piece is likeliest. Keeps the intent.
 
     :param share: Number of masks per word, at least 1 mask per dialogue.
     """
@@ -166,9 +166,9 @@ def _fill(
         batch = inputs[first : first + BATCH]
         likely = _likely(model, [ids for _, ids, _ in batch])
         owners = [(number, mask) for number, _, masks in batch for mask in masks]
-        for (number, mask), (probabilities, tokens) in zip(owners, likely, strict=True):
+        for (number, mask), (piece, probabilities, tokens) in zip(owners, likely, strict=True):
             word = _drawn(model, mask, probabilities, tokens)
-            if word:
+            if word and (mask.replaced or not piece):
                 words[number][mask] = word
     return words
 
@@ -201,19 +201,21 @@ def _inputs(model: MaskedModel, dialogue: Dialogue, masks: Sequence[_Mask]) -> I
 
 
 @torch.inference_mode()
-def _likely(model: MaskedModel, inputs: Sequence[list[int]]) -> list[tuple[NDArray[np.float32], NDArray[np.int64]]]:
-    """Return the probabilities and tokens of the likeliest whole words at each mask, best first."""
+def _likely(
+    model: MaskedModel, inputs: Sequence[list[int]]
+) -> list[tuple[bool, NDArray[np.float32], NDArray[np.int64]]]:
+    """Return whether a word piece is likeliest at each mask, and its likeliest whole words, best first."""
     device = model.vocabulary.words.device
     rows = [torch.tensor(ids) for ids in inputs]
     ids = pad_sequence(rows, batch_first=True, padding_value=model.vocabulary.padding).to(device)
     attention = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True).to(device)
     logits = model.network(input_ids=ids, attention_mask=attention).logits
     masked = (ids == model.tokenizer.mask_token_id) & attention.bool()
-    # The softmax is over all tokens: a word is unlikely if a word piece is likelier.
+    pieces = model.vocabulary.goes_on[logits[masked].argmax(1)]
     probabilities = logits[masked].float().softmax(1)[:, model.vocabulary.words]
     best = probabilities.topk(min(CHOICES + 1, probabilities.shape[1]), dim=1)
     tokens = model.vocabulary.words[best.indices]
-    return list(zip(best.values.cpu().numpy(), tokens.cpu().numpy(), strict=True))
+    return list(zip(pieces.tolist(), best.values.cpu().numpy(), tokens.cpu().numpy(), strict=True))
 
 
 def _drawn(model: MaskedModel, mask: _Mask, probabilities: NDArray[np.float32], tokens: NDArray[np.int64]) -> str:
