@@ -40,7 +40,7 @@ from dial2vec.training.data import first_turns, training_order, word_counts_of_t
 from dial2vec.training.loop import Names, train
 from dial2vec.training.methods.masked import MaskedSet, masked_head
 from dial2vec.training.utterances import NONE
-from dial2vec_papers.presets import EPOCHS, OTHER_EPOCHS, with_preset
+from dial2vec_papers.presets import with_preset
 from dial2vec_papers.tables.course import trained_encoder
 from study import add_row, is_known, read_rows, run_study, table_of_ways
 
@@ -129,7 +129,7 @@ def papers(settings: Settings, corpus: str, arguments: argparse.Namespace) -> Se
     """Return the preset dial2vec-paper with the asked number of dialogues and epochs, read with separators."""
     whole = with_preset(settings, "dial2vec-paper", corpus=corpus)
     dialogues = None if arguments.dialogues == "all" else int(arguments.dialogues)
-    epochs = arguments.epochs or EPOCHS.get(corpus, OTHER_EPOCHS)
+    epochs = arguments.epochs or whole.train.epochs
     steps = (dialogues or 0) * epochs // (whole.train.batch_size * whole.train.gradient_accumulation)
     every = max(1, steps // CHECKPOINTS) if dialogues else whole.train.checkpoint_steps
     rate = arguments.rate or whole.train.learning_rate

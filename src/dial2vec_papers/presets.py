@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 Blocks = dict[str, dict[str, Any]]
 Block = TypeVar("Block", bound="DataclassInstance")
-# Epochs of the published training script of Liu et al. 2022; the paper has no number. Other corpora get OTHER_EPOCHS.
-EPOCHS = {"bitod": 10, "doc2dial": 5, "sgd": 5, "self_dialogue": 2, "multiwoz": 2, "metalwoz": 2}
-OTHER_EPOCHS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +29,13 @@ class Preset:
 
     :param blocks: block of params.yaml -> settings.
     :param open: values that the paper leaves open, or where they come from, as sentences.
+    :param by_corpus: setting, such as "train.epochs" -> published values of corpora.
     """
 
     source: str
     blocks: Blocks
     open: Sequence[str] = ()
+    by_corpus: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def _presets() -> dict[str, Preset]:
@@ -61,16 +60,17 @@ def preset_blocks(name: str, *, encoder: str, corpus: str) -> Blocks:
     """Return the settings of a preset for one encoder and one corpus, block by block.
 
     The preset dial2vec-paper reads an encoder of the paper in its own way, and all others like BERT, with [EOU] between
-    the turns (footnote 1). It trains as many epochs as the published script does for the corpus.
+    the turns (footnote 1).
 
     :param name: key of `PRESETS`.
     :raises SettingsError: if there is no such preset.
     """
     blocks = {block: dict(values) for block, values in preset_of(name).blocks.items()}
-    if name == "dial2vec-paper":
-        if encoder in SHORT_NAMES and encoder not in ("bert", "simcse"):
-            blocks["encoder"]["input"] = SHORT_NAMES[encoder].input
-        blocks["train"]["epochs"] = EPOCHS.get(corpus, OTHER_EPOCHS)
+    for setting, values in preset_of(name).by_corpus.items():
+        block, key = setting.split(".")
+        blocks[block][key] = values.get(corpus, blocks[block][key])
+    if name == "dial2vec-paper" and encoder in SHORT_NAMES and encoder not in ("bert", "simcse"):
+        blocks["encoder"]["input"] = SHORT_NAMES[encoder].input
     return blocks
 
 
@@ -147,20 +147,20 @@ def _shown(value: Any) -> str:
 
 
 def notes_on(name: str, corpora: Sequence[str]) -> list[str]:
-    """Return what a user should know about a preset: values that the paper leaves open, and other corpora's epochs.
+    """Return what a user should know about a preset: values that the paper leaves open, and those of other corpora.
 
     :param name: key of `PRESETS`.
-    :param corpora: names of the project's corpora; the first one's epochs were written.
+    :param corpora: names of the project's corpora; the values of the first one were written.
     """
-    notes = list(preset_of(name).open)
-    if name == "dial2vec-paper":
-        first, *others = corpora
-        written = EPOCHS.get(first, OTHER_EPOCHS)
-        whose = "the published script's" if first in EPOCHS else "our choice"
-        notes.append(f"{written} epochs are {whose} for {first}.")
+    (first, *others), notes = corpora, list(preset_of(name).open)
+    blocks = preset_blocks(name, encoder="", corpus=first)
+    for setting, values in preset_of(name).by_corpus.items():
+        block, key = setting.split(".")
+        written = blocks[block][key]
+        notes.append(f"{setting} {written} is {'published' if first in values else 'our choice'} for {first}.")
         notes += [
-            f"{other} would have {EPOCHS[other]} epochs: train it in a project of its own, or change train.epochs."
+            f"{other} would have {values[other]}: train it in a project of its own, or change {setting}."
             for other in others
-            if EPOCHS.get(other, written) != written
+            if values.get(other, written) != written
         ]
     return notes

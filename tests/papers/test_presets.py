@@ -65,10 +65,20 @@ def test_a_paper_s_encoder_keeps_its_own_input_and_a_corpus_its_own_epochs():
     assert of("roberta", "self_dialogue") == ("separators", 2)
     assert of("bert", "sgd") == of("all-MiniLM-L6-v2", "calls") == ("eou", 5)
     notes = notes_on("dial2vec-paper", ("sgd", "self_dialogue", "calls"))
-    assert "5 epochs are the published script's for sgd." in notes
+    assert "train.epochs 5 is published for sgd." in notes
     assert [note for note in notes if "would have" in note] == [
-        "self_dialogue would have 2 epochs: train it in a project of its own, or change train.epochs."
+        "self_dialogue would have 2: train it in a project of its own, or change train.epochs."
     ]
+
+
+def test_lengths_of_dialoguecse_and_batches_of_dialaug_are_those_of_their_papers_by_corpus():
+    def of(name, block, key, *corpora):
+        return [preset_blocks(name, encoder="bert", corpus=corpus)[block][key] for corpus in corpora]
+
+    assert of("dialoguecse-paper", "dialoguecse", "max_length", "jddc", "ecd", "msr_e2e") == [100, 50, 50]
+    assert of("dialaug-paper", "dialaug", "batch_size", "taskmaster3", "ubuntu_v2", "calls") == [20, 32, 32]
+    assert "dialaug.batch_size 32 is our choice for calls." in notes_on("dialaug-paper", ("calls",))
+    assert not any("as the paper says" in note for name in PRESETS for note in notes_on(name, ("calls",)))
 
 
 def test_keys_and_blocks_that_the_file_lacks_are_added(tmp_path):
