@@ -105,7 +105,7 @@ def methods_markdown(cells: Sequence[Cell], data_key: str) -> str:
     corpora = dict.fromkeys(corpus for corpus, _ in groups)
     parts = [
         part(corpus, groups, data_key)
-        for part in (_methods, _intents, _sentences, _perturbations)
+        for part in (_methods, _intents, _out_of_scope, _sentences, _perturbations)
         for corpus in corpora
     ]
     return "\n".join([_heading(groups, cells, data_key), *(part for part in parts if part)])
@@ -146,22 +146,22 @@ def _methods(corpus: str, groups: CellGroups, data_key: str) -> str:
 def _intents(corpus: str, groups: CellGroups, data_key: str) -> str:
     columns = [(shots, data) for shots in (1, 5) for data in INTENT_SETS]
     keys = [Key("intent_classification", data, "", f"accuracy_{shots}_shot") for shots, data in columns]
-    rows = _rows(corpus, groups, data_key, [(key,) for key in keys])
-    if not rows:
-        return ""
-    for model, by_shots in printed()["intents"].items():
-        figures = [*by_shots[1], *by_shots.get(5, (math.nan,) * len(INTENT_SETS))]
-        shown = [
-            _over_seeds([figure]) + ("*" if data in NOT_COMPARABLE and not math.isnan(figure) else "")
-            for figure, (_, data) in zip(figures, columns, strict=True)
-        ]
-        rows.append([f"{model} (BERT-base), published", *shown])
+    rows = _rows(corpus, groups, data_key, [(key,) for key in keys], reported="intents")
     head = ["method", *(f"{data}, {shots}" for shots, data in columns)]
     words = (
         "With 1 and with 5 shots. Published by Zhou et al. 2022; * is not comparable: the paper split these sentences "
         "differently and used them as typed."
     )
-    return table(f"## Intents by prototypes, trained on {corpus}\n\n{words}", head, rows)
+    return table(f"## Intents by prototypes, trained on {corpus}\n\n{words}", head, rows) if rows else ""
+
+
+def _out_of_scope(corpus: str, groups: CellGroups, data_key: str) -> str:
+    kinds = ("accuracy", "in_accuracy", "oos_accuracy", "oos_recall")
+    task, data = "out_of_scope_detection", "clinc150"
+    columns = [(Key(task, data, "paper", f"{kind}_1_shot_mean_minus_sd"),) for kind in kinds]
+    rows = _rows(corpus, groups, data_key, columns, reported="out_of_scope")
+    words = "With 1 shot, by the rule of Zhou et al. 2022: mean - sd over all test sentences."
+    return table(f"## Out of scope, trained on {corpus}\n\n{words}", ["method", *kinds], rows) if rows else ""
 
 
 def _sentences(corpus: str, groups: CellGroups, data_key: str) -> str:
@@ -169,11 +169,11 @@ def _sentences(corpus: str, groups: CellGroups, data_key: str) -> str:
     wanted = {"candidate_ranking": ("map", "mrr"), "sentence_pairs": ("spearman",)}
     keys_shown = {key for figures in measured for key in figures if key.metric in wanted.get(key.task, ())}
     keys = sorted(keys_shown, key=lambda key: (key.task, key.data, key.kind, key.metric))
-    rows = _rows(corpus, groups, data_key, [(key,) for key in keys])
+    rows = _rows(corpus, groups, data_key, [(key,) for key in keys], reported="sentences")
     head = ["method", *(f"{', '.join(filter(None, (key.data, key.kind)))}, {TITLES[key.metric]}" for key in keys)]
     words = (
         "SR, MAP and MRR of given candidates, and D-STS, Spearman's correlation with people's scores (Liu et al. 2021, "
-        "section 5.1)."
+        "section 5.1). Published on the paper's own files."
     )
     return table(f"## Sentences, trained on {corpus}\n\n{words}", head, rows) if rows else ""
 
@@ -184,13 +184,21 @@ def _perturbations(corpus: str, groups: CellGroups, data_key: str) -> str:
         tuple(Key("robustness", corpus, "of 51", f"{way}_{metric}") for metric in ("recall_at_1", "mrr"))
         for way in ways
     ]
-    rows = _rows(corpus, groups, data_key, columns)
-    words = "Recall@1 of 51 / MRR of the true answer, with the context as it is and perturbed."
+    rows = _rows(corpus, groups, data_key, columns, reported="responses")
+    words = (
+        "Recall@1 of 51 / MRR of the true answer, with the context as it is and perturbed. Published by Poddar et al. "
+        "2022 on Taskmaster-3."
+    )
     return table(f"## Response selection, {corpus}\n\n{words}", ["method", *ways], rows) if rows else ""
 
 
-def _rows(corpus: str, groups: CellGroups, data_key: str, columns: Sequence[tuple[Key, ...]]) -> list[list[str]]:
-    """Return a row for each system that has any of the figures; a slash separates figures of the same column."""
+def _rows(
+    corpus: str, groups: CellGroups, data_key: str, columns: Sequence[tuple[Key, ...]], *, reported: str
+) -> list[list[str]]:
+    """Return a row for each system that has any of the figures; a slash separates figures of the same column.
+
+    :param reported: section of `published.yaml`, whose rows follow if there are others.
+    """
     rows = []
     for name, group in systems_of(corpus, groups).items():
         measured = [figures_of(cell, data_key) for cell in group]
@@ -199,7 +207,16 @@ def _rows(corpus: str, groups: CellGroups, data_key: str, columns: Sequence[tupl
         ]
         if any(part for parts in cells for part in parts):
             rows.append([system_of(name).title, *(" / ".join(filter(None, parts)) for parts in cells)])
+    for model, metrics in printed()[reported].items() if rows else ():
+        cells = [[_published(metrics.get(key.metric, math.nan), key.data) for key in keys] for keys in columns]
+        rows.append([f"{model}, published", *(" / ".join(filter(None, parts)) for parts in cells)])
     return rows
+
+
+def _published(figure: float | Mapping[str, float], data: str) -> str:
+    """Return a published figure, by data if it is a mapping; "" if there is none."""
+    value = figure.get(data, math.nan) if isinstance(figure, Mapping) else figure
+    return _over_seeds([value]) + ("*" if data in NOT_COMPARABLE and not math.isnan(value) else "")
 
 
 def _over_seeds(values: Sequence[float]) -> str:

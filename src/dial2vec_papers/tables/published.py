@@ -13,7 +13,7 @@ from dial2vec.evaluation import TASKS
 
 @cache
 def printed() -> dict[str, Any]:
-    """Return the figures of Liu et al. 2022 and Zhou et al. 2022, as `published.yaml` has them."""
+    """Return the figures of the papers, as `published.yaml` has them."""
     tables: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
     return tables
 

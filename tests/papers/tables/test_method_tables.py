@@ -48,6 +48,8 @@ def cell(system, seed, gain, *, tokens=0, chosen="", data=DATA):
                 ),
                 record("out_of_scope_detection", "clinc150", {"accuracy_5_shot_mean_minus_sd": 55.0}, rule="in_scope"),
                 record("out_of_scope_detection", "clinc150", {"accuracy_5_shot_mean_minus_sd": 11.0}, rule="release"),
+                record("out_of_scope_detection", "clinc150", {"accuracy_1_shot_mean_minus_sd": 22.0}, rule="paper"),
+                record("sentence_pairs", "sts", {"spearman": 13.8}),
                 record("response_selection", "calls", {"recall_at_1": 33.0, "mrr": 44.0}, negatives=50),
                 record("response_selection", "calls", {"recall_at_1": 3.0, "mrr": 4.0}, negatives=99) | {"cut": 8},
                 record("response_selection", "calls", {"recall_at_1": 63.0, "mrr": 74.0}, negatives=9),
@@ -91,9 +93,20 @@ def test_a_row_has_mean_and_spread_over_seeds_tokens_and_the_choice():
     assert dse.startswith("| DSE | 2 | 72.00 ± 1.41 | 42.00 ± 1.41 |")
     assert dse.endswith("| 4k | checkpoint of step 30, of 120 steps |")
     assert "| DSE (BERT-base), published | 62.53 | 43.12 | 79.57 | 44.31* | 78.73 |" in page
-    assert "| BERT (BERT-base), published | 36.98 | 22.05 | 62.51 | 27.74* |  |" in page
+    assert "| BERT (BERT-base), published | 36.98 | 22.05 | 62.51 | 27.74* | 59.48 |" in page
+    assert "| DialAug (ConMix) + CL, published | 90.10 / 91.30 |  |" in page
     assert "| start | 33.00 / 44.00 | 0.00 / 7.00 | 10.00 / 7.00 |" in page
     assert all(title in page for title in SUMMARY)
+    out_of_scope = page.partition("## Out of scope")[2].partition("##")[0]
+    assert "| start | 22.00 |  |  |  |\n" in out_of_scope
+    assert "| DSE (BERT-base), published | 58.74 | 60.52 | 84.07 | 50.72 |" in out_of_scope
+    assert "| start | 13.80 |\n" in page
+    assert "| DialogueCSE (I2), ECD, published | 83.94 |\n" in page
+
+
+def test_published_figures_stand_in_no_table_without_ours():
+    bare = replace(cell("start", 0, 0.0), task_records={DATA: [record("response_selection", "calls", {"mrr": 1.0})]})
+    assert "published |" not in methods_markdown([bare], DATA)
 
 
 def test_seeds_that_lack_a_figure_are_counted_out():
