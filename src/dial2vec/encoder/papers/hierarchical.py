@@ -1,11 +1,9 @@
-"""Layers that read the turns of a dialogue as turns, on top of any encoder: HSSA and BiDeN.
+"""Layers that read the turns of a dialogue as turns, on top of any encoder: simpler forms of HSSA and BiDeN.
 
-These are the dialogue encoders of the augmentation paper ("Generating Synthetic Data via Intent-Preserving and
+HSSA and BiDeN are the dialogue encoders of the augmentation paper ("Generating Synthetic Data via Intent-Preserving and
 Intent-Corrupting Augmentations for Training Dialogue Embeddings"). Both modules take the token vectors of an encoder
 and return token vectors, so that every pooling works on them. Untrained they change nothing: all that they add goes
-through a projection that is zero at the start, so a trained encoder stays the same until training moves them.
-
-They are written from descriptions, not from the authors' code; each docstring lists what its description leaves open.
+through a projection that is zero at the start. Each docstring says how its authors' code differs.
 """
 
 from __future__ import annotations
@@ -99,7 +97,7 @@ class Hierarchy(nn.Module):
 
 
 class SegmentAttention(Hierarchy):
-    """HSSA: within turns, then between turns, then back to the tokens.
+    """A simpler form of HSSA: within turns, then between turns, then back to the tokens.
 
     In plain words: every token looks at the tokens of its own turn; the mean of a turn's tokens is its summary; the
     summaries look at one another; each summary's result is added to every token of its turn; a feed-forward layer
@@ -107,12 +105,12 @@ class SegmentAttention(Hierarchy):
     `x += W1 attention(x | same turn)`, `s = mean of x by turn`, `x += W2 attention(s + place)`, `x += W4 gelu(W3 x)`;
     W1, W2, W4 and the table of places are zero at the start.
 
-    Source: the hierarchical segment-wise self-attention network of Zhang et al. 2023 ("Dialog-Post", ACL 2023),
-    according to its abstract: inner-segment and inter-segment self-attention, then aggregation and updating; with one
-    turn per segment, like the augmentation paper's own version. We had no access to the full text. These are our own
-    choices: the summary is a mean (only inputs "turns" and "tod_bert" begin each turn with its own token), the update
-    is a sum, layer norms come first, summaries know their place in the dialogue, and one such block stands on top of
-    the encoder, while the paper's network consists of them.
+    Source: the hierarchical segment-wise self-attention network of Zhang et al. 2023 ("Dialog-Post", ACL 2023), with
+    one turn per segment. The code of the augmentation paper's author (voorhs/hssa) replaces every layer of the encoder:
+    attention within turns; a summary by softmax(token · mean) and a dense layer; the same attention between turns; an
+    update weighted by a softmax; a layer norm. Here one block stands on top of the encoder, with attention weights of
+    its own between turns; the summary is the mean, with its place in the dialogue, the update is a sum, and layer norms
+    come first.
 
     Relations: the hierarchy is strict with input "turns", with which the encoder reads each turn alone: turns are then
     connected by the summaries only. With other inputs the encoder has already mixed the turns.
@@ -145,7 +143,7 @@ class SegmentAttention(Hierarchy):
 
 
 class DecoupledAttention(Hierarchy):
-    """BiDeN: past, present and future turns, each read by its own attention.
+    """A simpler form of BiDeN: past, present and future turns, each read by its own attention.
 
     In plain words: every token looks three times, each time with other weights: at the tokens of earlier turns, of its
     own turn and of later turns. A gate weights these views for each token (`softmax(G [x, present, past, future])` over
@@ -154,10 +152,10 @@ class DecoupledAttention(Hierarchy):
     is added.
 
     Source: Li et al. 2022 ("Back to the Future: Bidirectional Information Decoupling Network for Multi-turn Dialogue
-    Modeling", EMNLP 2022). Its abstract says that past and future contexts are explicitly incorporated. We had no
-    access to the full text; from general knowledge of the paper come three attentions with masks of turns, each with
-    its own parameters, and a gate like that of a mixture of experts. These are our own choices: the gate's exact form,
-    the layer norm, and token vectors as the result; utterance vectors and a fusion per task are left to the pooling.
+    Modeling", EMNLP 2022). Their code (EricLee8/BiDeN) has a stack of a whole BERT layer for each view; joins view o and
+    token i by [o, i, o - i, o * i] and ReLU; has a gate for each dimension; and takes the maximum of an utterance's
+    tokens, then a bidirectional GRU over utterances. Here a view is an attention alone, the gate is a number for each
+    view, and the result is token vectors, for the encoder's pooling.
 
     Relations: unlike in HSSA, every token sees single tokens of other turns, n x n of them, and the direction matters.
     """
