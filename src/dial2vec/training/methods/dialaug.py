@@ -97,7 +97,7 @@ def _tokens(encoder: DialogueEncoder, reading: Reading, added: Sequence[str]) ->
 
 
 def contexts_with_answers(dialogues: Sequence[Dialogue], *, answering: int | None = None) -> NDArray[np.int64]:
-    """Return every turn that answers others (Poddar et al. 2022, section 3), int64 [m, 2]: (dialogue, turn).
+    """Return every turn that answers others (Poddar et al. 2022, section 3.1), int64 [m, 2]: (dialogue, turn).
 
     Its context is all turns before it.
 
@@ -228,7 +228,7 @@ def dialaug_loss(
     temperature: float = 0.07,
     positive_in_sum: bool = True,
 ) -> Tensor:
-    """Let a context find its response in the batch, also when the context was damaged (section 3).
+    """Let a context find its response in the batch, also when the context was damaged (section 3.2).
 
     In plain words: the context, a damaged copy of it and the response are three views of one exchange. Each must find
     the others among the views of all other exchanges.
@@ -248,7 +248,7 @@ def dialaug_loss(
     :param by_code: Vectors of contexts and of damaged contexts by code, each [b, m, d]; None is the bi-encoder.
     :param project: Module from [.., d] to the vectors that are contrasted.
     :param contrast: Weight of `L_CL`, at least 0; the paper's 0.5.
-    :param temperature: τ of `L_CL`. The paper does not say it; 0.07 is the default of pytorch-metric-learning's loss.
+    :param temperature: τ of `L_CL`. The paper does not say it; 0.07 is the default of its library (section 4.2).
     :param positive_in_sum: Whether the sum in the denominator of `L_CL` has the positive (`nt_xent`).
     :return: scalar, in fp32 or the vectors' own precision if that is higher.
 
@@ -280,9 +280,9 @@ def nt_xent(views: Tensor, *, temperature: float, positive_in_sum: bool = True) 
 
     :param views: Vectors [v, b, d], v at least 2.
     :param temperature: τ > 0.
-    :param positive_in_sum: False leaves `e^{s_ij/τ}` out of the denominator: equation 4 of Poddar et al. 2022 as it is
-        printed, whose sum is over the other examples only. That loss can be negative. Their text names NT-Xent, which
-        has the positive.
+    :param positive_in_sum: False leaves `e^{s_ij/τ}` out of the denominator: the sum of equation 4 of Poddar et al.
+        2022, over the other examples only, but of cosines where it prints dot products. That loss can be negative.
+        Cosines and the positive are those of NT-Xent, which they cite, in pytorch-metric-learning, which they use.
     """
     n_views, n_examples, _ = views.shape
     flat = functional.normalize(views.flatten(0, 1), dim=1)

@@ -80,7 +80,7 @@ def _utterances_and_pairs(given: Given) -> tuple[Sequence[Dialogue], NDArray[np.
     if options.pairs == "dianli":
         chosen = entailed_pairs(options.pairs_file)
         return chosen, consecutive_pairs(chosen, variant="1-1", min_words=1)
-    # "Utterance" is a speaker's whole turn (footnote 1).
+    # "Utterance" is a speaker's whole turn (footnote 1 of the abstract).
     chosen = [dialogue.merged() for dialogue in given.of_two_speakers()]
     if options.pairs == "dropout":
         tokens = given.encoder.tokens.for_utterances(max_length=options.max_length)
@@ -106,7 +106,7 @@ class PairSet(UtteranceSet):
 
 
 def consecutive_pairs(dialogues: Sequence[Dialogue], *, variant: PairVariant, min_words: int = 4) -> NDArray[np.int64]:
-    """Return queries with the next utterance (Zhou et al. 2022, section 3 and App. A.1), int64 [m, 4].
+    """Return queries with the next utterance (Zhou et al. 2022, section 3.1 and App. A.1), int64 [m, 4].
 
     The first three columns are the query's utterances in their order, -1 if there are fewer; the last is the next
     utterance. All follow one another in the dialogue: pairs come first, then those with a short utterance are dropped,
@@ -114,7 +114,7 @@ def consecutive_pairs(dialogues: Sequence[Dialogue], *, variant: PairVariant, mi
 
     :param dialogues: Dialogues with consecutive turns of one speaker merged (`Dialogue.merged`).
     :param variant: "1-1", "2-1" and "3-1" join one, two or three utterances to a query, "123-1" has all of these.
-    :param min_words: Shortest utterance in words; the paper drops pairs with an utterance of three tokens or fewer.
+    :param min_words: Shortest utterance in words; the paper drops pairs with an utterance of three words or fewer.
     """
     rows = []
     for begin, dialogue in zip(first_turns(dialogues), dialogues, strict=False):
@@ -149,7 +149,7 @@ def unique_utterances(
 
 
 def dse_loss(first: Tensor, second: Tensor, *, temperature: float = 0.05, weights: Weights = "code") -> Tensor:
-    """Bring each utterance near to the next one and away from the batch, most of all from near ones (App. A.2).
+    """Bring each utterance near to the next one and away from the batch, most of all from near ones (section 3.2).
 
     In plain words: what is said next is the best hint at what was meant. Among the other utterances of the batch,
     similar ones count for more than utterances that are far away in any case.
@@ -159,7 +159,7 @@ def dse_loss(first: Tensor, second: Tensor, *, temperature: float = 0.05, weight
     Relations: trains vectors of *utterances*. `dial2vec_loss` and `neighbour_loss` train whole dialogues.
 
     With 2m views and `α_ij = e^{s(i,j)/τ} / mean_k e^{s(i,k)/τ}`, k over the 2m - 2 views of other pairs, the loss of
-    view i is (equations 2 and 3)
+    view i is (equations 1 and 2; equation 3 is the mean)
 
     - "code": `-log(e^{s(i,i+)/τ} / (e^{s(i,i+)/τ} + Σ_j α_ij e^{s(i,j)/τ}))`, j over the same views as k, as the
       authors' code computes it; at least 0;
