@@ -71,13 +71,8 @@ def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch
     def embed(batch: Batch) -> Tensor:
         hidden = encoder.hidden_states(batch)
         means = torch.nn.functional.pad(role_means(hidden, batch.roles), (0, 0, 0, 1))
-        ways = (
-            encoder.pooled(hidden, batch),
-            means[:, 0],
-            means[:, 1],
-            pool(hidden, batch.roles, batch.turns, how="mean"),
-        )
-        return encoder.through_head(torch.stack(ways, dim=1))
+        mean = pool(hidden, batch.roles, batch.turns, how="mean")
+        return encoder.through_head(torch.stack([encoder.pooled(hidden, batch), means[:, 0], means[:, 1], mean], dim=1))
 
     vectors = encoder.encode_tokens(encoder.tokens.dialogues(judged), batch_size=batch_size, embed=embed)
     # A head would change the zeros of a missing speaker.

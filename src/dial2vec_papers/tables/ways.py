@@ -36,15 +36,8 @@ def other_ways(
     :param n_labels: number of labels in all splits of the corpus.
     :param topics: True if the system makes its own clusters; then there is no purity by k-means.
     """
-    figures = (
-        {}
-        if topics
-        else {
-            name: cluster_scores(
-                vectors, labels, seed=seed, way=way, n_clusters=max(n_labels, len(set(labels))) if whole else None
-            ).purity
-            for name, (way, whole) in PURITIES.items()
-        }
-    )
-    figures["spearman_partner"] = spearman_of_partners(vectors, labels, seed=seed, draws=DRAWS)
+    figures = {"spearman_partner": spearman_of_partners(vectors, labels, seed=seed, draws=DRAWS)}
+    for name, (way, whole) in ({} if topics else PURITIES).items():
+        n_clusters = max(n_labels, len(set(labels))) if whole else None
+        figures[name] = cluster_scores(vectors, labels, seed=seed, way=way, n_clusters=n_clusters).purity
     return {name: round(100 * value, 4) for name, value in figures.items()}

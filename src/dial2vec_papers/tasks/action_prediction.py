@@ -19,8 +19,7 @@ from dial2vec_papers.tasks.fine_tuning import TuningRecipe, tune_classifier
 from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots
 from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
 
-# Zhou et al. 2022, section 4.2 and appendix C. Draws, dropout, patience and checks are the code's, which shares the 32
-# out over two GPUs.
+# Zhou et al. 2022, section 4.2, table 1 and appendix B.1; patience is the code's, which shares 32 out over two GPUs.
 ACTION_SHOTS, ACTION_DRAWS = (10, 20), 5
 ACTION_RECIPE = TuningRecipe(
     epochs=100, batch_size=32, learning_rate=5e-5, max_length=32, dropout=0.2, patience=3, check_every=30

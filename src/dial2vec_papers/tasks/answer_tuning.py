@@ -17,22 +17,15 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
 from dial2vec.errors import CorpusError
 from dial2vec.training.methods.dialaug import nt_xent
-from dial2vec_papers.tasks.encoding import (
-    Context,
-    Similarity,
-    Spoken,
-    reader_of_encoder,
-    spoken_turns,
-    texts_and_roles,
-)
+from dial2vec_papers.tasks.encoding import Context, Similarity, Spoken, reader_of_encoder, spoken_turns, texts_and_roles
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, fine_tune, pooled_rows, tuned_vectors, weights_kept
 from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots
 from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
 from dial2vec_papers.tasks.response_selection import draw_queries, ranks_among, select_responses
 from dial2vec_papers.tasks.sources import AnswerLoss
 
-# Zhou et al. 2022, appendices B and C: 500 and 1,000 pairs. Five draws, the batch of 50 on each of two GPUs, the length
-# of 128, patience and checks are the code's.
+# Zhou et al. 2022, table 1 (500 and 1,000 pairs, five draws) and appendix B.1; the batch is 50 on each of two GPUs in
+# the code. Patience is the code's, and so are checks every 50 steps; the paper checks every 10.
 ANSWER_SHOTS, ANSWER_DRAWS = (500, 1000), 5
 ANSWER_RECIPE = TuningRecipe(
     epochs=50, batch_size=100, learning_rate=3e-5, max_length=128, dropout=0.0, patience=3, check_every=50
@@ -66,7 +59,7 @@ def fine_tune_answers(
     stopping goes by the sum of Recall@1, 3, 5 and 10 on as many pairs of the validation dialogues, or all if they have
     fewer. Figures "recall_at_1_500_shot" and so on, and "mrr_500_shot", are those of `select_responses` with one turn
     of context, mean and standard deviation over the draws. The encoder has its weights back afterwards. Source: Zhou
-    et al. 2022 (DSE), appendices B and C.
+    et al. 2022 (DSE), appendix B.1.
 
     :param encoder: encoder to fine-tune, as for `fine_tune_intents`.
     :param loss: "simclr", the paper's text, is `nt_xent` of both sides, compared by cosine; "release", the paper's

@@ -29,7 +29,7 @@ EPSILON, WEIGHT_DECAY = 1e-6, 0.0
 
 @dataclass(frozen=True, slots=True)
 class TuningRecipe:
-    """Settings of a fine-tuning (Zhou et al. 2022, appendices B and C, and the paper's code).
+    """Settings of a fine-tuning (Zhou et al. 2022, appendix B.1, and the paper's code).
 
     :param epochs: passes over the examples, at most.
     :param learning_rate: highest learning rate of AdamW; it rises in the first 5 % of the steps and then falls linearly

@@ -18,7 +18,7 @@ from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots
 from dial2vec_papers.tasks.prototypes import DRAWS, SHOTS, intent_codes, require_sentences
 from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
 
-# Zhou et al. 2022, appendices B and C; patience and checks are the code's, which shares the 16 out over two GPUs.
+# Zhou et al. 2022, appendix B.1; patience is the code's, which shares the 16 out over two GPUs.
 INTENT_RECIPE = TuningRecipe(
     epochs=50, batch_size=16, learning_rate=3e-5, max_length=64, dropout=0.1, patience=5, check_every=10
 )
@@ -40,8 +40,7 @@ def fine_tune_intents(
     Another k sentences of each intent are for early stopping by accuracy; an intent with fewer than 2 k sentences gives
     each part half of them, the first part one more. Figure "accuracy_1_shot", and so on for each k: share of the test
     sentences whose intent is found, mean and standard deviation over the draws, in points, in [0, 100], higher is
-    better. The encoder has its weights back afterwards. Source: Zhou et al. 2022 (DSE), appendices B and C; the numbers
-    of shots and draws are those of the paper's code.
+    better. The encoder has its weights back afterwards. Source: Zhou et al. 2022 (DSE), table 1 and appendix B.1.
 
     :param encoder: encoder to fine-tune: the mean of its tokens (with pooling "cls" the first), without its head.
     :param shots: numbers of sentences per intent, each a k.

@@ -120,8 +120,8 @@ def read_hwu64(files: IntentFiles) -> IntentSet:
 
     The intent is `scenario_intent`. The utterance is `answer_from_anno`, the annotators' text, to which the intents
     belong. `answer_from_user`, the typed text, is "null" in 34 rows and has placeholders in about a hundred others
-    ("play (radio station) on (radio app)" instead of "play radio javan"). DSE took the typed text with another split:
-    its figures for HWU64 are near these, but not comparable. Source: Liu et al. 2019.
+    ("play (radio station) on (radio app)" instead of "play radio javan"). DSE took the typed text with another split of
+    3,853 test sentences: its figures are near these, but not comparable. Source: Liu et al. 2019.
     """
     read = {}
     for part in ("trainset", "testset/csv"):

@@ -12,14 +12,7 @@ from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import stepped
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.intents import OUT_OF_SCOPE, IntentSet, Sentences
-from dial2vec_papers.tasks.prototypes import (
-    DRAWS,
-    SHOTS,
-    draw_shots,
-    intent_codes,
-    nearest_shares,
-    require_sentences,
-)
+from dial2vec_papers.tasks.prototypes import DRAWS, SHOTS, draw_shots, intent_codes, nearest_shares, require_sentences
 from dial2vec_papers.tasks.records import Figures, TaskResult, summary, timed
 
 Rule = Literal["in_scope", "paper", "release"]

@@ -64,7 +64,7 @@ class Sources:
     :param limit: largest number of queries of response selection and retrieval, and of turns whose actions are
         predicted; None means all.
     :param shots: numbers of examples of the tasks that train; empty means those of the paper.
-    :param draws: number of draws of these examples; None means that of the paper's code.
+    :param draws: number of draws of these examples; None means that of the paper.
     :param loss: loss of the task "answers", "simclr" or "release".
     :param runs: JSON Lines file of the runs of the tasks that train, read and added to; None keeps none.
     """

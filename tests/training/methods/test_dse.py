@@ -33,7 +33,7 @@ def loss_by_definition(first, second, temperature):
 
 
 def printed_by_definition(first, second, temperature):
-    """Zhou et al. 2022, equations 2 and 3 as they are printed, one view and one exponential at a time."""
+    """Zhou et al. 2022, equations 1 and 2 as they are printed, one view and one exponential at a time."""
     views = [vector / vector.norm() for vector in [*first, *second]]
     pairs, terms = len(first), []
     for i, anchor in enumerate(views):

@@ -152,10 +152,10 @@ class DecoupledAttention(Hierarchy):
     is added.
 
     Source: Li et al. 2022 ("Back to the Future: Bidirectional Information Decoupling Network for Multi-turn Dialogue
-    Modeling", EMNLP 2022). Their code (EricLee8/BiDeN) has a stack of a whole BERT layer for each view; joins view o and
-    token i by [o, i, o - i, o * i] and ReLU; has a gate for each dimension; and takes the maximum of an utterance's
-    tokens, then a bidirectional GRU over utterances. Here a view is an attention alone, the gate is a number for each
-    view, and the result is token vectors, for the encoder's pooling.
+    Modeling", EMNLP 2022). Their code (EricLee8/BiDeN) has a whole BERT layer for each view; joins view o and token i
+    by [o, i, o - i, o * i] and ReLU; has a gate for each dimension; and takes the maximum of an utterance's tokens,
+    then a bidirectional GRU over utterances. Here a view is an attention alone, the gate is a number for each view, and
+    the result is token vectors, for the encoder's pooling.
 
     Relations: unlike in HSSA, every token sees single tokens of other turns, n x n of them, and the direction matters.
     """

@@ -1,4 +1,4 @@
-"""Augmentations of contexts as token ids, drawn again at each training step (Poddar et al. 2022, section 3).
+"""Augmentations of contexts as token ids, drawn again at each training step (Poddar et al. 2022, sections 3.3, 4.3).
 
 Each function takes a padded batch, a `Vocabulary` and a generator, and returns a batch with as many rows. None loops in
 Python. Special tokens and ends of turns keep their order. A word changes as a whole, with all its pieces. A share of
