@@ -19,7 +19,6 @@ from tests.students import save_student, without
 ROOT = Path(__file__).parents[1]
 # Distributions whose modules have other names, or that bring modules of their own.
 MODULES = {
-    "faiss-cpu": "faiss",
     "sentence-transformers": "sentence_transformers",
     "ruamel-yaml": "ruamel",
     "opentelemetry-proto": "opentelemetry",

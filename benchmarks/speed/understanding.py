@@ -36,9 +36,8 @@ FIRST_DAY, DAYS, MIDDLE = date(2025, 1, 1), 365, "2025-07-01"
 WISHES = ("--is", "booking: someone wants to book", "--is", "trouble: something does not work")
 QUESTIONS, HITS = 21, 10
 COMMANDS = {
-    "index": ["index", "{transcripts}", "--model", "{model}", "--output", "{folder}", "--approximate"],
+    "index": ["index", "{transcripts}", "--model", "{model}", "--output", "{folder}"],
     "search, themes": ["search", "{folder}", "--themes", "--json"],
-    "search, themes, exact": ["search", "{folder}", "--themes", "--exact", "--json"],
     "search, moments": ["search", "{folder}", "--moments", "--json"],
     "search, moments, exact": ["search", "{folder}", "--moments", "--exact", "--json"],
     "search, auto": ["search", "{folder}", "--json"],

