@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
+from conversations.words import cut
 from dial2vec.data.terms import characteristic_terms, names_of
 from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.excerpts import excerpt
-from dial2vec.evaluation.geometry import HUES, lay_out, mixed, turned_like
-from dial2vec.evaluation.report.map_names import MapName, names_of_labels
+from dial2vec.evaluation.geometry import HUES, cells_of, lay_out, middle_of, mixed, turned_like
 from dial2vec.evaluation.selection.criteria import n_clusters
 
 # With more, t-SNE takes minutes; each dialogue adds about 400 bytes to the page.
@@ -24,6 +25,9 @@ MOST_POINTS = 2_500
 SIDE = 1_000
 MARGIN = 20
 OPENING_TURNS, OPENING_CHARACTERS = 3, 110
+# Height of a line of names in units of the map, distance between names, and characters of a name; and how many cells of
+# the map are seen as one place.
+LINE, GAP, LONGEST, WIDTH = 40, 4, 24, 2.0
 # All hues, then all again lighter and darker.
 COLOURS = [mixed(hue, part) for part in (0, 0.42, -0.33) for hue in HUES]
 
@@ -39,6 +43,30 @@ class Label:
     name: str
     count: int
     colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class MapName:
+    """Name of a label on a map, at the densest place of its points.
+
+    :param label: place of the label in the legend.
+    :param x: centre of the name, in units of the map.
+    :param y: the same, downwards.
+    :param width: upper bound of its width at zoom 1.
+    :param zoom: zoom from which it overlaps no name of a larger label.
+    """
+
+    text: str
+    label: int
+    x: int
+    y: int
+    width: int
+    zoom: float
+
+    def apart_from(self, x: int, y: int, width: int) -> float:
+        """Return the zoom from which another name at this place, of this width, does not overlap this one."""
+        across, down = abs(self.x - x), abs(self.y - y)
+        return min(((self.width + width) / 2 + GAP) / max(across, 1e-9), (LINE + GAP) / max(down, 1e-9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +135,7 @@ def dialogue_maps(
             method=layouts[title].method,
             # A line of length 0 is the shortest SVG for a point: it shows only its round or square cap.
             layers=["".join(f"M{x} {y}h0" for x, y in points[codes == code]) for code in range(len(names))],
-            names=names_of_labels(points, codes, names, SIDE),
+            names=names_of_labels(points, codes, names),
         )
         for title, points in places.items()
     ]
@@ -134,6 +162,31 @@ def _fit(points: np.ndarray) -> np.ndarray:
     extent = float((high - low).max()) or 1.0
     centred = (points - (low + high) / 2) / extent * (SIDE - 2 * MARGIN)
     return np.rint(centred * (1, -1) + SIDE / 2).astype(np.int64)
+
+
+def names_of_labels(points: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> list[MapName]:
+    """Return the name of each label on a map; the name of a smaller label waits until a zoom makes room for it.
+
+    :param points: places of the dialogues, int64 [n, 2].
+    :param codes: label of each, int64 [n].
+    :param names: names of the labels, the largest first.
+    """
+    placed, cells = list[MapName](), cells_of(points)
+    for label, name in enumerate(names):
+        text = cut(name, LONGEST)
+        half = text_width(text) // 2 + 1
+        middle = middle_of(points[codes == label], cells[codes == label], WIDTH)
+        # The page writes it a line higher, so that it does not hide a small group.
+        x, y = np.clip(middle, (half, 3 * LINE // 2), (SIDE - half, SIDE - LINE // 2)).round().astype(int).tolist()
+        zoom = max([1.0, *(other.apart_from(x, y, text_width(text)) for other in placed)])
+        placed.append(MapName(text, label, x, y, text_width(text), zoom))
+    return placed
+
+
+def text_width(text: str) -> int:
+    """Return an upper bound of the width of a text in units of the map, in the sizes of common fonts."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return round(0.8 * LINE * (1.05 * wide + 0.72 * (len(text) - wide)))
 
 
 def _opening(dialogue: Dialogue) -> list[list[str]]:
