@@ -67,7 +67,7 @@ def test_dialogues_without_dates_have_no_changes_but_the_news_of_the_clustering(
     stored = read_stored(calls)
     write_clusters(calls, replace(stored.clusters, news=("Cluster 10 (cards) splits into two now.",)), stored.state)
     summary = summarize(calls)
-    assert (summary.dates, summary.changed) == (None, None)
+    assert (summary.dates, summary.changed) == ((), None)
     assert summary.news == ("“cards” could be two topics now.",)
     assert {row.trend for row in summary.rows} == {()}
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.changes.changed_terms import changed_terms
-from dial2vec.collection.changes.contrasting import Compared, Contrast, contrasts
+from dial2vec.collection.changes.contrasting import Compared, Contrast, contrasts, showing
 from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, change_words, exact_p, newcombe, parts_p
 from dial2vec.collection.changes.facts import KnownFacts, facts_of
 from dial2vec.collection.changes.grouped import Record
@@ -220,16 +220,12 @@ def compared_metadata(sides: Sides, facts: KnownFacts) -> list[ComparedRow]:
 def _fact(sides: Sides, facts: KnownFacts, contrast: Contrast, p: float, group: int | None) -> ComparedRow:
     key, value, compared = contrast.key, contrast.value, contrast.compared
     n_before, n_after, before, after, *_ = compared
+    # Of numbers, dialogues of the second side that are on its side of the middle.
+    larger = int(value is None or after > before)
+    shows = showing(facts, contrast, len(sides.side)) & (sides.side == larger)
     if value is None:
-        numbers, middle = facts.numbers[key], (before + after) / 2
-        # Dialogues of the second side that are on its side of the middle.
-        shows = (sides.side == 1) & ((numbers > middle) if after > before else (numbers < middle))
         what, change = key, "rose" if after > before else "fell"
     else:
-        values = next(values for values in facts.values if values.key == key)
-        has = np.zeros(len(sides.side), dtype=bool)
-        has[values.rows[values.codes == values.names.index(value)]] = True
-        shows = has & (sides.side == int(after > before))
         what, change = f"{key} = {value}", str(change_words(before * n_before, n_before, after * n_after, n_after, p))
     if group is not None:
         shows &= sides.grouped.groups == group

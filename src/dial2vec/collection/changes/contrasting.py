@@ -75,6 +75,18 @@ def contrasts(facts: KnownFacts, cells: Cells, before: NDArray[np.bool_], after:
     return tried
 
 
+def showing(facts: KnownFacts, contrast: Contrast, n: int) -> NDArray[np.bool_]:
+    """Return which of n dialogues have the value of a contrast, or a number beyond the middle of its means, [n]."""
+    key, value, (_, _, before, after, *_) = contrast.key, contrast.value, contrast.compared
+    if value is None:
+        numbers, middle = facts.numbers[key], (before + after) / 2
+        return numbers > middle if after > before else numbers < middle
+    values = next(values for values in facts.values if values.key == key)
+    has = np.zeros(n, dtype=bool)
+    has[values.rows[values.codes == values.names.index(value)]] = True
+    return has
+
+
 def _of_values(values: Values, cells: Cells, sides: tuple[Cells, Cells]) -> list[Contrast]:
     """Return the contrasts of the shares of each value of a key."""
     counts, totals = values.counts(cells, sides[0].shape[1])

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 import numpy as np
-from numpy.typing import NDArray
 
 from conversations.words import from_to, printable
 from dial2vec.collection.changes.comparing import ComparedRow, compared_metadata, compared_topics
@@ -16,7 +15,7 @@ from dial2vec.collection.changes.evidence import TABLES, adjusted, change_words,
 from dial2vec.collection.changes.facts import KnownFacts, facts_of
 from dial2vec.collection.changes.grouped import Record, nearest_groups
 from dial2vec.collection.changes.overview import findings_of, marks_of, moved
-from dial2vec.collection.changes.periods import LEAST, TooFewError
+from dial2vec.collection.changes.periods import LEAST, TooFewError, days_of
 from dial2vec.collection.changes.sides import Sides, Span, sides_of
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
@@ -115,7 +114,7 @@ def ready_headlines(collection: CollectionFolder) -> list[Headline]:
     Periods with too few dialogues, or nearly those of another, are left out.
     """
     grouped, facts, made = nearest_groups(collection), facts_of(collection), list[Headline]()
-    last = _days(collection.times)[1:]
+    last = days_of(collection.times)[1:]
     starts = [date.fromisoformat(end) - timedelta(days=days - 1) for end in last for days in READY]
     for span in (LATEST, *(Span(after=start.isoformat()) for start in starts)):
         with suppress(TooFewError):
@@ -134,7 +133,7 @@ def day(when: str, until: str = "", *, month: str = "%B") -> str:
 
 def _headline(sides: Sides, facts: KnownFacts, names: Mapping[int, str]) -> Headline:
     grouped, clusters = sides.grouped, sides.grouped.clusters
-    until = "".join(_days(sides.collections[0].times[sides.side >= 0])[1:])
+    until = "".join(days_of(sides.collections[0].times[sides.side >= 0])[1:])
     findings = findings_of(marks_of(grouped, facts, np.where(sides.side == 1, grouped.groups, -1).astype(np.int64)))
     topics = dict[int, ClearChange]()
     for row in compared_topics(sides):
@@ -168,7 +167,7 @@ def _says(sides: Sides, row: ComparedRow, findings: Sequence[str], until: str) -
     says, count = ", ".join(parts), row.record["size_after"]
     if row.record["change"] != "new":
         return says
-    days = _days(sides.collections[0].times[(sides.grouped.groups == row.group) & (sides.side == 1)])
+    days = days_of(sides.collections[0].times[(sides.grouped.groups == row.group) & (sides.side == 1)])
     since = f", all since {day(days[0], until)}" if days and not row.record["size_before"] else ""
     return "; ".join([f"{count:,} conversation{'s' * (count != 1)}{since}", *([says] if says else [])])
 
@@ -192,9 +191,3 @@ def _fact(record: Record) -> str:
     key, value = record["key"], record["value"]
     subject = printable(key if value is None else f"{value} ({key})", NAME)
     return f"{subject} {moved(record['change'], record['before'], record['after'])}."
-
-
-def _days(times: NDArray[np.datetime64]) -> list[str]:
-    """Return the first and the last day, ISO dates; none without dates."""
-    dated = times[~np.isnat(times)].astype("datetime64[D]")
-    return [str(dated.min()), str(dated.max())] if len(dated) else []

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dial2vec.collection.changes.evidence import adjusted, change_words, exact_p, newcombe, wilson
 from dial2vec.collection.changes.grouped import Record, nearest_groups
 from dial2vec.collection.changes.periods import starts_of
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.search.filters import Filters
+from dial2vec.collection.search.filters import Filters, both
 from dial2vec.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -49,9 +48,14 @@ def shares_over_time(
     """Return the rows of `groups_over_time`; the period is a `datetime`."""
     if over not in get_args(Period):
         raise CorpusError(f"found periods of {over!r}; expected day, week or month. Name one of these.")
-    grouped = nearest_groups(collection)
-    rows, times = dated_rows(collection, filters)
-    starts, periods = np.unique(starts_of(times, over[0].upper()), return_inverse=True)
+    grouped, times = nearest_groups(collection), collection.times
+    rows = both(np.flatnonzero(~np.isnat(times)), filters.rows(collection) if filters else None)
+    if rows is None or np.isnat(times).all():
+        raise CorpusError(
+            f"no dialogue of {collection.folder} has a date; expected an ISO date in the field date of some. Import "
+            "them with their dates."
+        )
+    starts, periods = np.unique(starts_of(times[rows], over[0].upper()), return_inverse=True)
     k, n = len(grouped.ids), len(starts)
     sizes = np.zeros((k, n), dtype=np.int64)
     np.add.at(sizes, (grouped.groups[rows], periods), 1)
@@ -78,22 +82,3 @@ def shares_over_time(
     } | {name: values.ravel().tolist() for name, values in figures.items()}
     records = (dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True))
     return sorted(grouped.without_hidden(records), key=lambda row: (row["group"], row["period"]))
-
-
-def dated_rows(
-    collection: CollectionFolder, filters: Filters | None
-) -> tuple[NDArray[np.int64], NDArray[np.datetime64]]:
-    """Return the rows with a date that pass the filters, and their times in UTC, datetime64[s].
-
-    :raises CorpusError: if no dialogue has a date, or a filter is invalid or names something unknown.
-    """
-    times = collection.times
-    has_date = ~np.isnat(times)
-    if not has_date.any():
-        raise CorpusError(
-            f"no dialogue of {collection.folder} has a date; expected an ISO date in the field date of some. Import "
-            "them with their dates."
-        )
-    chosen = None if filters is None else filters.rows(collection)
-    rows = np.flatnonzero(has_date) if chosen is None else chosen[has_date[chosen]]
-    return rows, times[rows]

@@ -61,6 +61,12 @@ def starts_of(times: NDArray[np.datetime64], unit: str) -> NDArray[np.datetime64
     return np.asarray(days.astype(f"datetime64[{unit}]").astype("datetime64[D]") - shift)
 
 
+def days_of(times: NDArray[np.datetime64]) -> list[str]:
+    """Return the first and the last day of some times, ISO dates; none without dates."""
+    dated = times[~np.isnat(times)].astype("datetime64[D]")
+    return [str(dated.min()), str(dated.max())] if len(dated) else []
+
+
 def latest_sides(
     collection: CollectionFolder, rows: NDArray[np.int64]
 ) -> tuple[str, NDArray[np.int64], NDArray[np.int64]]:

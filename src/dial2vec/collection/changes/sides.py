@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from conversations.dialogue import Dialogue, moment_of
+from conversations.dialogue import Dialogue
 from dial2vec.collection.changes.grouped import Grouped, nearest_groups
-from dial2vec.collection.changes.over_time import dated_rows
-from dial2vec.collection.changes.periods import TooFewError, latest_sides
+from dial2vec.collection.changes.periods import TooFewError, days_of, latest_sides
 from dial2vec.collection.clustering.partition import Vectors
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.search.filters import Filters
+from dial2vec.collection.search.conditions import parsed_moment
+from dial2vec.collection.search.filters import Filters, both
 from dial2vec.errors import CorpusError
 
 
@@ -98,7 +98,7 @@ def sides_of(
     else:
         if other is None:
             before, after = before or after, after or before
-            if _moment(before or "") > _moment(after or ""):
+            if parsed_moment(before or "") > parsed_moment(after or ""):
                 raise CorpusError(
                     f"--before {before} is later than --after {after}, so dialogues would be on both sides; expected "
                     "periods that do not overlap. Take an earlier --before."
@@ -116,31 +116,15 @@ def _rows(
     collection: CollectionFolder, start: str | None, end: str | None, filters: Filters | None
 ) -> NDArray[np.int64]:
     """Return the rows of one side."""
-    if start is None and end is None:
-        chosen = None if filters is None else filters.rows(collection)
-        rows = np.arange(len(collection)) if chosen is None else chosen
-        period = "that passes the filters" if filters is not None else "at all"
-    else:
-        dated, times = dated_rows(collection, filters)
-        keep = np.ones(len(dated), dtype=bool)
-        if start is not None:
-            keep &= times >= _moment(start)
-        if end is not None:
-            keep &= times < _moment(end)
-        rows = dated[keep]
-        period = " and ".join([f"from {start} on"] * (start is not None) + [f"before {end}"] * (end is not None))
-        if len(times):
-            period += f" (the dates are from {times.min()} to {times.max()})"
+    rows = both(Filters(after=start, before=end).rows(collection), filters.rows(collection) if filters else None)
+    if rows is None:
+        rows = np.arange(len(collection))
     if not len(rows):
+        parts = [f"from {start} on"] * (start is not None) + [f"before {end}"] * (end is not None)
+        period = " and ".join(parts) or ("that passes the filters" if filters is not None else "at all")
+        days = " to ".join(days_of(collection.times))
         raise TooFewError(
-            f"{collection.folder} has no dialogue {period}; expected dialogues on both sides. Choose other dates or "
-            "filters."
+            f"{collection.folder} has no dialogue {period}{f' (the dates are from {days})' * bool(days)}; expected "
+            "dialogues on both sides. Choose other dates or filters."
         )
     return rows
-
-
-def _moment(date: str) -> np.datetime64:
-    moment = moment_of(date)
-    if moment is None:
-        raise CorpusError(f"{date!r} is no date; expected one such as 2026-03-04, or 2026-03-04T10:15. Mend it.")
-    return np.datetime64(moment.replace(tzinfo=None), "s")

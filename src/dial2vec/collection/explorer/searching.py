@@ -19,6 +19,7 @@ from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.texts import Texts, phrases_of
 from dial2vec.collection.search.exact import unit_vector
+from dial2vec.collection.search.filters import both
 from dial2vec.collection.search.search import Asked, Search
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import Dial2vecError
@@ -85,8 +86,7 @@ class Searching:
             phrases, rest = [*phrases, rest], ""
         rows = question.rows
         if phrases:
-            matches = self._texts.rows_with(phrases)
-            rows = matches if rows is None else np.intersect1d(rows, matches, assume_unique=True)
+            rows = both(rows, self._texts.rows_with(phrases))
         if rest and question.like is not None:
             raise WrongRequestError("found a text and a dialogue to be like; expected one of them. Leave one out.")
         try:

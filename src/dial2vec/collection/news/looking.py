@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.words import from_to, percent, printable
-from dial2vec.collection.changes.contrasting import Contrast, contrasts
-from dial2vec.collection.changes.facts import KnownFacts, facts_of
+from dial2vec.collection.changes.contrasting import Contrast, contrasts, showing
+from dial2vec.collection.changes.facts import facts_of
 from dial2vec.collection.changes.grouped import Grouped, nearest_groups, read_groups
 from dial2vec.collection.changes.overview import moved
 from dial2vec.collection.clustering.clusters import Cluster
@@ -150,7 +150,7 @@ class _Look:
         kind = "rose" if compared.after > compared.before else "fell"
         subject = item.key if item.value is None else f"{item.value} ({item.key})"
         words = f"{printable(subject, 40)} {moved(_verb(item, kind), compared.before, compared.after)}"
-        shows = rows[(side[rows] == 1) & _has(self.facts, item, len(side))[rows]]
+        shows = rows[(side[rows] == 1) & showing(self.facts, item, len(side))[rows]]
         self.retold(item.pair, rated=int(self.days.max()) - RATED_DAYS + 1)
         return self.change(kind, self.clusters[item.pair], words, shows, p)
 
@@ -192,18 +192,6 @@ class _Look:
 def _verb(item: Contrast, kind: str) -> str:
     """Return the verb of a mean, or of a share."""
     return kind if item.value is None else {"rose": "grew", "fell": "shrank"}[kind]
-
-
-def _has(facts: KnownFacts, item: Contrast, n: int) -> NDArray[np.bool_]:
-    """Return which dialogues show a change: those with the value, or beyond the middle of the means."""
-    compared = item.compared
-    if item.value is None:
-        numbers, middle = facts.numbers[item.key], (compared.before + compared.after) / 2
-        return numbers > middle if compared.after > compared.before else numbers < middle
-    values = next(values for values in facts.values if values.key == item.key)
-    has = np.zeros(n, dtype=bool)
-    has[values.rows[values.codes == values.names.index(item.value)]] = True
-    return has
 
 
 def _span(days: int) -> str:

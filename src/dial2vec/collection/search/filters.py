@@ -56,6 +56,13 @@ class Filters:
         return np.flatnonzero(keep)
 
 
+def both(rows: NDArray[np.int64] | None, others: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    """Return the rows in both sets, ascending; None stands for all rows."""
+    if rows is None or others is None:
+        return others if rows is None else rows
+    return np.intersect1d(rows, others, assume_unique=True)
+
+
 def _has(column: pa.ChunkedArray, name: str, wanted: Sequence[str], n: int) -> NDArray[np.bool_]:
     """Return a mask of the lists that contain one of these values."""
     lists = column.combine_chunks()

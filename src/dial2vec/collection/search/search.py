@@ -15,7 +15,7 @@ from conversations.words import without_halves
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.calibration import read_calibration
 from dial2vec.collection.search.exact import nearest_rows, unit_vector, without
-from dial2vec.collection.search.filters import Filters
+from dial2vec.collection.search.filters import Filters, both
 from dial2vec.collection.search.moments import Moments, how_to_get_turns, open_moments
 from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.loading import load_encoder
@@ -171,7 +171,7 @@ class Search:
         vectors = [unit_vector(self._vector(given)) for given in (query, *unlike)]
         vector = without(vectors[0], np.stack(vectors[1:])) if unlike else vectors[0]
         own = {row for dialogue in asked if (row := self._own(dialogue)) is not None}
-        rows = _both(rows, (filters or Filters()).rows(self.collection))
+        rows = both(rows, (filters or Filters()).rows(self.collection))
         sought = _Query(vector, own, k, rows, exact, n_turns)
         if way == "moments" and self.moments is None:
             raise ArtifactError(how_to_get_turns(self.collection))
@@ -220,13 +220,6 @@ class Search:
             return None
         row = self.collection.row_of.get(dialogue.dialogue_id)
         return row if row is not None and next(self.collection.dialogues([row])).turns == dialogue.turns else None
-
-
-def _both(rows: NDArray[np.int64] | None, others: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    """Return the rows in both sets; None stands for all rows."""
-    if rows is None or others is None:
-        return others if rows is None else rows
-    return np.intersect1d(rows, others, assume_unique=True)
 
 
 def _as_dialogue(query: str | Dialogue) -> Dialogue:

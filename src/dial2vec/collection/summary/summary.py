@@ -10,13 +10,11 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from conversations.words import printable
 from dial2vec.collection.changes.headline import Headline, headline
-from dial2vec.collection.changes.periods import TooFewError
+from dial2vec.collection.changes.periods import TooFewError, days_of
 from dial2vec.collection.changes.sides import Span
 from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.clustering.speaking import speaking_turns
@@ -78,7 +76,7 @@ class Summary:
     :param name: name of the collection.
     :param dialogues: number of dialogues that are counted.
     :param left_out: number of dialogues that the conditions leave out.
-    :param dates: days of the first and the last of these dialogues, ISO; None without dates.
+    :param dates: days of the first and the last of these dialogues, ISO; empty without dates.
     :param conditions: conditions on the dialogues, in words.
     :param largest: name and share of the three largest areas.
     :param areas: number of areas.
@@ -93,7 +91,7 @@ class Summary:
     name: str
     dialogues: int
     left_out: int
-    dates: tuple[str, str] | None
+    dates: tuple[str, ...]
     conditions: tuple[str, ...]
     largest: tuple[tuple[str, float], ...]
     areas: int
@@ -150,7 +148,7 @@ def summarize(collection: CollectionFolder, scope: Scope = EVERYTHING) -> Summar
         name=collection.folder.resolve().name.removesuffix(".look"),
         dialogues=len(rows),
         left_out=len(collection) - len(rows),
-        dates=days_of(collection.rows["date"].take(rows)),
+        dates=tuple(days_of(collection.times[rows])),
         conditions=_conditions(scope),
         largest=tuple((shown_name(area), area["size"] / len(rows)) for area in areas[:NAMED]),
         areas=len(areas),
@@ -199,12 +197,6 @@ def _chosen(collection: CollectionFolder, scope: Scope) -> NDArray[np.int64]:
 def _conditions(scope: Scope) -> tuple[str, ...]:
     dates = [f"{word} {date}" for word, date in (("from", scope.since), ("before", scope.until)) if date]
     return (*dates, *(printable(condition, 80) for condition in scope.where))
-
-
-def days_of(dates: pa.ChunkedArray) -> tuple[str, str] | None:
-    """Return the days of the first and the last date, ISO; None without dates."""
-    ends = pc.min_max(dates).as_py()
-    return None if ends["min"] is None else (f"{ends['min']:%Y-%m-%d}", f"{ends['max']:%Y-%m-%d}")
 
 
 def _changed(collection: CollectionFolder, names: Mapping[int, str], scope: Scope) -> Headline | None:

@@ -17,7 +17,7 @@ from dial2vec.collection.changes.over_time import shares_over_time
 from dial2vec.collection.changes.sides import Sides
 from dial2vec.collection.search.conditions import keys_of_condition
 from dial2vec.collection.search.filters import Filters
-from dial2vec.collection.summary.summary import Summary, days_of
+from dial2vec.collection.summary.summary import Summary
 from dial2vec.errors import CorpusError
 from dial2vec.operation.mcp import answers
 from dial2vec.operation.mcp.opened import OpenCollection
@@ -83,7 +83,7 @@ def ordered(rows: list[Record], order: str) -> list[Record]:
 
 def months_of(opened: OpenCollection, topic: int) -> list[answers.Month]:
     """Return the share of a topic in its last 24 months; none without dates."""
-    if days_of(opened.rows["date"]) is None:
+    if np.isnat(opened.times).all():
         return []
     rows = [row for row in shares_over_time(opened, "month") if row["group"] == topic][-MONTHS:]
     return [
@@ -206,7 +206,7 @@ def _mean_of(numbers: Figures) -> tuple[float | None, float | None, float | None
 
 def sentences_of(summary: Summary) -> list[str]:
     """Return the sentences of the report: size, areas, what changed, and how sure the topics are."""
-    dates = "" if summary.dates is None else f" from {' to '.join(summary.dates)}"
+    dates = f" from {' to '.join(summary.dates)}" if summary.dates else ""
     areas = "; ".join(f"{name} {percent(part)}" for name, part in summary.largest)
     sure = summary.certainty
     return [

@@ -14,7 +14,7 @@ from dial2vec.collection.clustering.clusters import Cluster
 from dial2vec.collection.collection_folder import FACETS, MANIFEST, CollectionFolder
 from dial2vec.collection.describing.describing import read_descriptions
 from dial2vec.collection.explorer.reading import ReaderContent
-from dial2vec.collection.search.filters import Filters
+from dial2vec.collection.search.filters import Filters, both
 from dial2vec.collection.search.search import Search
 from dial2vec.collection.segments.segments import segments_folder
 from dial2vec.errors import CorpusError
@@ -79,11 +79,8 @@ class OpenCollection(CollectionFolder):
 
     def rows_of(self, filters: Filters, topic: int | None) -> NDArray[np.int64] | None:
         """Return the rows that pass the filters and are in a topic, ascending; None if nothing is asked."""
-        rows = filters.rows(self)
-        if topic is None:
-            return rows
-        own = np.flatnonzero(self.grouped.groups == self.place_of(topic))
-        return own if rows is None else np.intersect1d(own, rows, assume_unique=True)
+        own = None if topic is None else np.flatnonzero(self.grouped.groups == self.place_of(topic))
+        return both(own, filters.rows(self))
 
     def ids_of(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the ids of dialogues."""

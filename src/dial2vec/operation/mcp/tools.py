@@ -11,13 +11,14 @@ import numpy as np
 
 from conversations.dialogue import Dialogue
 from dial2vec.collection.changes.overview import overview
+from dial2vec.collection.changes.periods import days_of
 from dial2vec.collection.changes.sides import Span, sides_of
 from dial2vec.collection.clustering.decisions import Edit
 from dial2vec.collection.clustering.proposals import propose
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.segments.segments import read_segments
-from dial2vec.collection.summary.summary import days_of, summarize
+from dial2vec.collection.summary.summary import summarize
 from dial2vec.errors import CorpusError, did_you_mean
 from dial2vec.operation.mcp import answers, figures
 from dial2vec.operation.mcp.opened import OpenCollection, stamp_of
@@ -73,7 +74,7 @@ class CollectionTools:
         :param collection: name of the collection; may be left out if there is only one.
         """
         opened = self.opened(collection)
-        clusters, (first, last) = opened.grouped.clusters, days_of(opened.rows["date"]) or (None, None)
+        clusters, (first, last) = opened.grouped.clusters, days_of(opened.times) or (None, None)
         areas: list[answers.AreaShare] = [
             {"id": area.id, "name": cleaned(area.name), **figures.share(area.size, clusters.seen)}
             for area in clusters.areas
