@@ -35,6 +35,12 @@ def test_an_export_becomes_a_file_with_its_quarantine_beside_it(run, tmp_path):
     assert not {"data", "artifacts"} & {path.name for path in tmp_path.iterdir()}
 
 
+def test_a_script_that_the_encoder_does_not_know_is_said(run, tmp_path):
+    (tmp_path / "khmer.csv").write_text("call_id,speaker,text\n1,a,តើកញ្ចប់របស់ខ្ញុំនៅឯណា\n1,b,អរគុណច្រើន\n", encoding="utf-8")
+    assert "of the tokens are unknown to general" in run("khmer.csv", "--output", "khmer.jsonl").output
+    assert "unknown" not in run("may.csv", "--output", "may.jsonl").output
+
+
 def test_several_exports_become_one_file(run, tmp_path):
     done = run("may.csv", "june.csv", "may.csv", "--output", "out/calls.jsonl", "--redact")
     assert done.exit_code == 0, done.output

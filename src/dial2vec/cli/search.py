@@ -45,15 +45,19 @@ def index(
     SOURCE is any export that `look` takes, or JSON Lines of dialogues. Dialogues already in the collection are
     skipped. A stopped run continues if it is started again.
     """
+    from conversations.dialogue import read_dialogues
     from conversations.progress import waiting
     from dial2vec.collection.adding import add
     from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
+    from dial2vec.encoder.advice import encoder_advice
     from dial2vec.encoder.loading import load_encoder
 
     own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
     with transcripts_of(source) as transcripts:
         with waiting("loading the encoder"):
             encoder = load_encoder(model or own)
+        if advice := encoder_advice(read_dialogues(transcripts, quarantine=[]), encoder):
+            click.echo(advice, err=True)
         done = add(output, transcripts, encoder=encoder, batch_size=batch_size, adapted=not no_adapt)
     collection = CollectionFolder(output)
     dates = collection.rows["date"]

@@ -33,8 +33,8 @@ from dial2vec.collection.clustering.known import TOPICS
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, readable
 from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.data.languages import start_advice
 from dial2vec.data.workers import in_processes, spread
+from dial2vec.encoder.advice import encoder_advice
 from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -112,12 +112,12 @@ def look_into(
                 say(f"{source} is unchanged since {folder} was made from it")
                 return CollectionFolder(folder)
         transcripts = _dialogues(folder / OWN, source, reading, say)
-        if advice := start_advice(read_dialogues(transcripts, quarantine=[]), reading.model):
-            say(advice)
         with waiting("loading the encoder"):
             # Once the better page has replaced the first one, new dialogues join it.
             replaced = reading.better and (folder / MANIFEST).exists() and not is_student(folder / "model")
             encoder = load_encoder(reading.better if replaced else reading.model)
+        if advice := encoder_advice(read_dialogues(transcripts, quarantine=[]), encoder):
+            say(advice)
         _keep_if_same(folder, transcripts, encoder.fingerprint(), say)
         imported = transcripts != source
         added = add(folder, transcripts, encoder=encoder, turns=turns, adapted=reading.adapted, imported=imported)

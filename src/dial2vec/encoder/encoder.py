@@ -321,6 +321,11 @@ class DialogueEncoder(nn.Module, Encoder):
                     done(len(rows))
         return vectors
 
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Return the share of the tokens of texts that all have the vector of the unknown token, in [0, 1]."""
+        ids = self.tokens.utterances(texts).ids
+        return float((ids == self.tokens.tokenizer.unk_token_id).sum()) / max(1, len(ids))
+
     def encode_utterances(
         self, texts: Sequence[str], *, roles: Sequence[int] | None = None, batch_size: int = 32
     ) -> NDArray[np.float32]:

@@ -137,6 +137,10 @@ class Encoder(Protocol):
         """Return a hash of all that decides the bytes of the vectors here: the encoder, precision, device and code."""
         return f"{self.fingerprint()} {code_hash('encoder')}"
 
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Return the share of the tokens of texts that the encoder does not know, in [0, 1]; 0 if it cannot tell."""
+        return 0.0
+
     def encode_utterances(
         self, texts: Sequence[str], *, roles: Sequence[int] | None = None, batch_size: int = ...
     ) -> NDArray[np.float32]:

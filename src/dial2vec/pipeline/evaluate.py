@@ -16,6 +16,7 @@ from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, read_json, write_json, write_text
 from dial2vec.config import Settings, flat, part_of, parts_of
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.advice import encoder_advice
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.protocol import Encoder
@@ -51,7 +52,9 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     write_json(artifacts.intervals, spreads)
     _write_comparison(artifacts, scores)
     drawn = _drawn({"dev": len(dev), "test": len(test)}, sizes)
-    notes = [*drawn, *_notes(encoders["start"], [*dev, *test]), *_notes_of_parts(parts)]
+    advice = encoder_advice(test, encoders["start"])
+    unknown = [advice] if advice else []
+    notes = [*drawn, *unknown, *_notes(encoders["start"], [*dev, *test]), *_notes_of_parts(parts)]
     shown = _shown(encoders, test, on_test, settings)
     page = render_report(_report(artifacts, settings, shown, spreads["test"], sizes=sizes, notes=notes))
     write_text(artifacts.report, page)
@@ -61,7 +64,7 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     sentence = ", ".join(f"{task} {start[task]:.2f} -> {trained[task]:.2f}" for task in TASKS)
     if student is not None:
         sentence += f"; student: {', '.join(f'{task} {student[task]:.2f}' for task in TASKS)}"
-    return "; ".join([sentence, *(note[0].lower() + note[1:-1] for note in drawn)])
+    return "; ".join([sentence, *(note[0].lower() + note[1:-1] for note in [*drawn, *unknown])])
 
 
 def _encoders(artifacts: Artifacts, settings: Settings) -> dict[str, Encoder]:

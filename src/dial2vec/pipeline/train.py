@@ -13,6 +13,7 @@ from conversations.files import atomic_path, sha256_of, write_json
 from dial2vec.config import Settings
 from dial2vec.data.dialogue_file import DialogueFile
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.advice import encoder_advice
 from dial2vec.extension import methods
 from dial2vec.files import code_hash
 from dial2vec.pipeline import run_stage as stage
@@ -35,6 +36,7 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     dialogues, samples = DialogueFile(artifacts.split("train")), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)
     fingerprint = _fingerprint(artifacts, settings, encoder)
+    advice = encoder_advice(dialogues, encoder)
     with main_process_first():
         plan = method_of(settings.train.method)(Given(encoder, dialogues, samples, settings, artifacts.vectors))
     before, result = plan.run(
@@ -44,7 +46,10 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
         adaptation=artifacts.adaptation,
         fingerprint=fingerprint,
     )
-    return _write(artifacts, settings, encoder, plan, before, result) if rank() == 0 else "its share"
+    if rank():
+        return "its share"
+    done = _write(artifacts, settings, encoder, plan, before, result)
+    return f"{done}; {advice}" if advice else done
 
 
 def _write(

@@ -17,6 +17,7 @@ from conversations.result import ImportResult
 from conversations.summary import import_summary, usable_dialogues
 from conversations.writing import Places, masked_files, quarantine_known_ids, require_own, write_import
 from dial2vec.data.corpora import require_corpus
+from dial2vec.encoder.names import GENERAL
 from dial2vec.errors import CorpusError
 from dial2vec.files import checkout_lock
 from dial2vec.params import load_settings
@@ -117,8 +118,11 @@ def _say_what_is_next(result: ImportResult, places: Places, say: Callable[[str],
         else f"put `corpora: [{places.corpus}]` into params.yaml, then `dial2vec run`"
     )
     from dial2vec.data.languages import start_advice
+    from dial2vec.encoder.advice import encoder_advice
+    from dial2vec.encoder.loading import load_encoder
 
-    if advice := start_advice(result.dialogues, settings.encoder.name):
+    own = start_advice(result.dialogues, settings.encoder.name)
+    if advice := own or encoder_advice(result.dialogues, load_encoder(GENERAL)):
         say(advice)
     say(f"Next: {step}; or look at it without training:")
     say(f"      {look}")

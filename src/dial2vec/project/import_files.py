@@ -13,6 +13,7 @@ from conversations.reading import Export, read_export
 from conversations.redaction import join_and_mask
 from conversations.result import ImportResult
 from conversations.writing import Places, quarantine_known_ids, require_own, write_import
+from dial2vec.encoder.names import GENERAL
 from dial2vec.errors import CorpusError
 from dial2vec.project.import_export import ImportSettings, present
 
@@ -50,6 +51,11 @@ def import_files(
     if export.result.quarantine:
         say(f"Reasons of the quarantined dialogues: {places.quarantine}")
     say(f"Wrote {output}")
+    from dial2vec.encoder.advice import encoder_advice
+    from dial2vec.encoder.loading import load_encoder
+
+    if advice := encoder_advice(export.result.dialogues, load_encoder(GENERAL)):
+        say(advice)
     shown = quote(str(output))
     say(f"Next: dial2vec look {shown}")
     say(f"      dial2vec index {shown} --output {quote(places.name)}    then search, cluster and explore it")

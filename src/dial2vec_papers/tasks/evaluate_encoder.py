@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from conversations.dialogue import read_dialogues
 from conversations.files import write_errors, write_json_lines
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.advice import unknown_advice
 from dial2vec.pipeline.artifacts import require_split
 from dial2vec_papers.baselines import check_baseline, fit_baseline
 from dial2vec_papers.tasks.encoding import (
@@ -25,6 +30,8 @@ from dial2vec_papers.tasks.run import run_tasks, untrainable
 from dial2vec_papers.tasks.sources import TRAINING, Sources, check_sources
 
 PER_LINE = 4
+# Utterances among which unknown tokens are counted.
+SAMPLE = 2_000
 
 
 class ToFit(NamedTuple):
@@ -70,7 +77,8 @@ def evaluate_system(
         with write_errors(output):
             output.parent.mkdir(parents=True, exist_ok=True)
     results: list[TaskResult] = []
-    with _reader(system, similarity, seed) as reader:
+    with _reader(system, similarity, seed) as plain:
+        reader = _telling(plain, say)
         # The maps show utterances that the tasks encode.
         reader = reader if pictures is None else remembering(reader)
         for result in run_tasks(reader, names, sources, seed=seed):
@@ -84,6 +92,21 @@ def evaluate_system(
         for path in draw_maps(reader, sources, pictures, seed=seed) if pictures is not None else ():
             say(f"wrote {path}")
     return results
+
+
+def _telling(reader: Reader, say: Callable[[str], None]) -> Reader:
+    """Return a reader that says once if its encoder does not know many tokens of the utterances that it reads."""
+    if (encoder := reader.encoder) is None:
+        return reader
+    advised: list[str] = []
+
+    def utterances(texts: Sequence[str]) -> NDArray[np.float32]:
+        if not advised and (advice := unknown_advice(texts[:SAMPLE], encoder)):
+            advised.append(advice)
+            say(advice)
+        return reader.utterances(texts)
+
+    return replace(reader, utterances=utterances)
 
 
 @contextmanager

@@ -78,6 +78,13 @@ def test_the_command_says_each_result_and_writes_them_all(run, tiny_folder, pair
     assert TaskResult(**record).n == 3
 
 
+def test_unknown_tokens_are_told_once(run, tiny_folder, pairs):
+    assert "unknown" not in run("--model", tiny_folder, "--pairs", pairs).output
+    pairs.write_text("5\t你好\t您好\n1\t你好\tw1\n2\tw1\t再见\n")
+    done = run("--model", tiny_folder, "--pairs", pairs)
+    assert done.output.count("75% of the tokens are unknown to") == 1, done.output
+
+
 def test_a_baseline_that_knows_the_words_finds_the_answers_that_repeat_them(run, project, tmp_path):
     done = run("--baseline", "tfidf_svd", "--corpus", "talks", "--tasks", "response_selection", "--output", "r.jsonl")
     assert done.exit_code == 0, done.output

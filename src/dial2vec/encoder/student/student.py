@@ -158,6 +158,12 @@ class StudentEncoder(Encoder):
         weights[weights == 0] = 1
         return sums / weights[:, None]
 
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Return the share of the tokens of texts that all have the row of the unknown token, in [0, 1]."""
+        ids, _ = self._tokens.read([texts])
+        unknown = self.tokenizer.token_to_id(getattr(self.tokenizer.model, "unk_token", None) or "")
+        return float((ids == unknown).sum()) / max(1, len(ids))
+
     def encode_utterances(
         self, texts: Sequence[str], *, roles: Sequence[int] | None = None, batch_size: int = 512
     ) -> NDArray[np.float32]:
