@@ -131,6 +131,7 @@ def augment(
 @click.option(
     "--candidates", type=click.Path(path_type=Path), help="File of queries with candidates, in DialogueCSE's format."
 )
+@click.option("--queries", type=click.Path(path_type=Path), help="File of contexts with candidates, from `queries`.")
 @click.option("--inferences", type=click.Path(path_type=Path), help="File of sentences that follow or contradict.")
 @click.option("--actions", type=click.Path(path_type=Path), help="Folder or zip of SGD, GSIM or DSTC2.")
 @click.option(

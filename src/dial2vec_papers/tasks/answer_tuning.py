@@ -21,7 +21,7 @@ from dial2vec_papers.tasks.encoding import Context, Similarity, Spoken, reader_o
 from dial2vec_papers.tasks.fine_tuning import TuningRecipe, fine_tune, pooled_rows, tuned_vectors, weights_kept
 from dial2vec_papers.tasks.kept_runs import KeptRuns, over_shots
 from dial2vec_papers.tasks.records import Figures, Setting, TaskResult, timed
-from dial2vec_papers.tasks.response_selection import draw_queries, ranks_among, select_responses
+from dial2vec_papers.tasks.response_selection import Queries, draw_queries, select_responses
 from dial2vec_papers.tasks.sources import AnswerLoss
 
 # Zhou et al. 2022, table 1 (500 and 1,000 pairs, five draws) and appendix B.1; the batch is 50 on each of two GPUs in
@@ -74,19 +74,17 @@ def fine_tune_answers(
             f"{data} has {len(pairs)} training pairs and {len(others)} validation pairs of a turn and its answer; "
             f"expected at least {max(shots)} and 1. Take fewer shots or more dialogues."
         )
-    n = len(draw_queries(test, negatives=negatives, limit=limit, seed=seed, data=data).names)
-    settings: dict[str, Setting] = {"loss": loss, "negatives": negatives, "limit": limit, "seed": seed}
+    queries = draw_queries(test, negatives=negatives, limit=limit, seed=seed, data=data)
+    settings: dict[str, Setting] = {"loss": loss, **queries.settings}
     texts = [turn.text for pair in (*pairs, *others) for turn in pair]
     texts += [turn.text for dialogue in test for turn in dialogue.turns]
-    run = partial(
-        _run, encoder, pairs, others, test, recipe=recipe, loss=loss, negatives=negatives, limit=limit, seed=seed
-    )
+    run = partial(_run, encoder, pairs, others, queries, recipe=recipe, loss=loss, seed=seed)
     decisive: dict[str, Setting] = {"task": "answer_fine_tuning", **settings}
     figures, spread = over_shots(encoder, run, shots, draws, settings=decisive, recipe=recipe, texts=texts, kept=kept)
     return TaskResult(
         task="answer_fine_tuning",
         data=data,
-        n=n,
+        n=len(queries.names),
         figures=figures,
         spread=spread,
         settings={"draws": draws, "epochs": recipe.epochs, **settings},
@@ -136,14 +134,12 @@ def _run(
     encoder: DialogueEncoder,
     pairs: Sequence[tuple[Spoken, Spoken]],
     others: Sequence[tuple[Spoken, Spoken]],
-    test: Sequence[Dialogue],
+    queries: Queries,
     shots: int,
     draw: int,
     *,
     recipe: TuningRecipe,
     loss: AnswerLoss,
-    negatives: int,
-    limit: int | None,
     seed: int,
 ) -> Figures:
     similarity: Similarity = "cosine" if loss == "simclr" else "dot"
@@ -165,16 +161,7 @@ def _run(
         own_seed = stable_hash(seed, "answers", draw, shots) % 2**32
         fine_tune(encoder, torch.nn.Identity(), loss_of, figure_of, n=len(train), recipe=recipe, seed=own_seed)
         reader = reader_of_encoder(encoder, similarity=similarity)
-        result = select_responses(
-            reader,
-            test,
-            data="test",
-            negatives=negatives,
-            top=ranks_among(negatives),
-            turns=1,
-            limit=limit,
-            seed=seed,
-        )
+        result = select_responses(reader, queries, turns=1)
     return {name: figure / 100 for name, figure in result.figures.items()}
 
 

@@ -74,6 +74,8 @@ def kind_of(settings: Mapping[str, Any]) -> str:
         parts.append(f"prototype {settings['prototype']}")
     if "negatives" in settings:
         parts.append(f"of {settings['negatives'] + 1}")
+    if "given" in settings:
+        parts.append(f"of {settings['given']} given")
     if settings.get("turns"):
         parts.append(f"last {settings['turns']} turn{'s' * (settings['turns'] > 1)}")
     if "positives" in settings:

@@ -1,4 +1,4 @@
-"""Response selection: find a turn by its context, among turns drawn at random."""
+"""Response selection: find a response by its context, among turns drawn at random or among given candidates."""
 
 from __future__ import annotations
 
@@ -8,20 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from conversations.dialogue import Dialogue
+from conversations.dialogue import Dialogue, Turn
 from dial2vec.draws import rng_for, stable_hash
 from dial2vec.errors import CorpusError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import stepped
-from dial2vec_papers.tasks.encoding import (
-    Context,
-    Encoded,
-    Reader,
-    Similarity,
-    Spoken,
-    encode_distinct,
-    spoken_turns,
-)
+from dial2vec_papers.corpora.response_queries import ResponseQuery
+from dial2vec_papers.tasks.encoding import Context, Encoded, Reader, Similarity, Spoken, encode_distinct, spoken_turns
 from dial2vec_papers.tasks.records import Setting, TaskResult, points, timed
 
 # Role of the answering speaker: 0 spoke first, 1 second.
@@ -34,73 +27,64 @@ CELLS = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Turns to be found, each with its context and its candidates.
+    """Responses to be found, each with its context and its candidates.
 
-    :param names: dialogue id and turn number of each turn, sorted.
-    :param contexts: the turns before each turn, in order.
-    :param responses: different texts of all candidates.
-    :param candidates: indices into `responses`, int64 [q, 1 + negatives]; the true turn comes first.
+    :param data: name of the data.
+    :param names: dialogue id and turn number of each query, or its id and the length of its context.
+    :param contexts: the turns before each response, in order.
+    :param answers: different candidates with their speakers, as `Reader.contexts` encodes them.
+    :param candidates: indices into `answers`, int64 [q, c], the right ones first; -1 where a query has fewer than c.
+    :param n_right: number of right candidates of each query, at least 1, int64 [q].
+    :param settings: settings of the draw that influence the figures.
+    :param left_out: number of queries without a wrong candidate.
     """
 
+    data: str
     names: tuple[tuple[str, int], ...]
     contexts: tuple[Context, ...]
-    responses: tuple[str, ...]
+    answers: tuple[Context, ...]
     candidates: NDArray[np.int64]
+    n_right: NDArray[np.int64]
+    settings: dict[str, Setting]
+    left_out: int = 0
 
-    @property
-    def answers(self) -> list[Context]:
-        """The candidates with their speaker, as `Reader.contexts` encodes them; in the order of `responses`."""
-        return [(Spoken(text, ANSWERING),) for text in self.responses]
+    def ranks(self, top: Sequence[int]) -> list[int]:
+        """Return the ranks k of `top` that a response can miss: below the largest number of candidates."""
+        return [k for k in top if k < self.candidates.shape[1]]
 
 
 @timed("numpy")
 def select_responses(
-    reader: Reader,
-    dialogues: Iterable[Dialogue],
-    *,
-    data: str,
-    negatives: int = 50,
-    top: Sequence[int] = TOP,
-    turns: int | None = None,
-    limit: int | None = None,
-    seed: int,
+    reader: Reader, queries: Queries, *, top: Sequence[int] = TOP, turns: int | None = None
 ) -> TaskResult:
-    """Rank each turn of the second speaker, and such turns from other dialogues, by similarity to its context.
+    """Rank the candidates of each query by similarity to its context.
 
-    Figures in points, higher is better, means over the turns: "recall_at_1" and so on, the share whose true turn is
-    among the first k, in [0, 100], 100 k / (1 + negatives) by chance; "mrr", the mean of 1 / rank, in (0, 100]. Among
-    equally similar candidates the true one comes last, so equal vectors find nothing. `draw_queries` draws candidates.
-    With 99 negatives this is the top-1/3/10 of 100 of Zhou et al. 2022 (DSE), section 4.2; with one turn, too, its
-    queries of a single utterance; with 50 negatives, and a reader that compares by "dot", the Recall@1 of 51 and MRR of
-    Poddar et al. 2022 (DialAug); with 9, its Recall@1 of 10.
+    Figures in points, higher is better, means over the queries: "recall_at_1" and so on, the share whose right
+    candidate is among the first k, in [0, 100], 100 k / c by chance; "mrr", the mean of 1 / rank, in (0, 100]. Among
+    equally similar candidates the right one comes last, so equal vectors find nothing; of several right ones the most
+    similar counts. With 99 drawn negatives this is the top-1/3/10 of 100 of Zhou et al. 2022 (DSE), section 4.2; with
+    one turn, too, its queries of a single utterance; with 50, and a reader that compares by "dot", the Recall@1 of 51
+    and MRR of Poddar et al. 2022 (DialAug); with 9, its Recall@1 of 10. With given candidates it is what both papers
+    measure on corpora that have them.
 
     :param reader: system under test; its similarity ranks the candidates.
-    :param negatives: number of candidates besides the true one; at least 1.
-    :param top: ranks k of "recall_at_k".
+    :param top: ranks k of "recall_at_k"; those that every query reaches are left out.
     :param turns: number of last turns of a context that are read, at least 1; None is all.
-    :param limit: largest number of ranked turns, drawn by the seed; None ranks all.
-    :raises CorpusError: if no turn can be ranked, or there are too few other turns.
     """
-    queries = draw_queries(dialogues, negatives=negatives, limit=limit, seed=seed, data=data)
     read = [context[-(turns or len(context)) :] for context in queries.contexts]
     contexts = encode_distinct(reader.answered, read)
     responses = encode_distinct(reader.contexts, queries.answers)
     ranks = ranks_of_responses(contexts, responses, queries, read, similarity=reader.similarity)
-    settings: dict[str, Setting] = {"negatives": negatives, "limit": limit, "seed": seed}
-    settings |= {} if turns is None else {"turns": turns}
+    settings: dict[str, Setting] = {} if turns is None else {"turns": turns}
     return TaskResult(
         task="response_selection",
-        data=data,
+        data=queries.data,
         n=len(ranks),
-        figures=ranking_figures(ranks, top),
-        settings=settings | {"similarity": reader.similarity},
+        figures=ranking_figures(ranks, queries.ranks(top)),
+        settings=queries.settings | settings | {"similarity": reader.similarity},
+        left_out=queries.left_out,
         cut=count_cut(reader, read),
     )
-
-
-def ranks_among(negatives: int) -> list[int]:
-    """Return the ranks of `TOP` that say something: one above the number of negatives is always reached."""
-    return [rank for rank in TOP if rank <= negatives]
 
 
 def draw_queries(
@@ -112,6 +96,8 @@ def draw_queries(
     turns with the same text as the true one: no encoder could tell them apart. The draw depends only on the seed, the
     name of the turn and these turns, not on their order or the limit.
 
+    :param negatives: number of candidates besides the true one; at least 1.
+    :param limit: largest number of queries, drawn by the seed; None takes all.
     :raises CorpusError: if no such turn answers another, or there are too few other turns.
     """
     pool = _Pool.of(dialogues)
@@ -126,10 +112,50 @@ def draw_queries(
     drawn = np.array([[place, *pool.negatives(place, negatives, seed=seed, data=data)] for place in asked])
     used, candidates = np.unique(pool.texts[drawn], return_inverse=True)
     return Queries(
+        data=data,
         names=tuple(pool.names[place] for place in asked),
         contexts=tuple(pool.contexts[place] for place in asked),
-        responses=tuple(pool.distinct[text] for text in used),
+        answers=tuple((Spoken(pool.distinct[text], ANSWERING),) for text in used),
         candidates=candidates.reshape(drawn.shape),
+        n_right=np.ones(len(asked), dtype=np.int64),
+        settings={"negatives": negatives, "limit": limit, "seed": seed},
+    )
+
+
+def given_queries(queries: Iterable[ResponseQuery], *, limit: int | None = None, seed: int, data: str) -> Queries:
+    """Return queries with their own candidates.
+
+    Each text counts once, and a wrong candidate with the text of a right one is dropped: no encoder could tell them
+    apart. An unknown speaker counts as the second.
+
+    :param limit: largest number of queries, drawn by the seed; None takes all.
+    :raises CorpusError: if no query has a wrong candidate.
+    """
+    asked = sorted(queries, key=lambda query: stable_hash(seed, "query", query.query_id))[:limit]
+    numbers: dict[Spoken, int] = {}
+    names, contexts, n_right, rows = [], [], [], []
+    for query in asked:
+        spoken = spoken_turns(Dialogue(query.query_id, (*query.context, Turn(query.speaker, ""))))
+        role = spoken[-1].role if query.speaker else ANSWERING
+        right = dict.fromkeys(query.responses[place] for place in query.correct)
+        offered = list(right | dict.fromkeys(query.responses))
+        if len(offered) > len(right):
+            names.append((query.query_id, len(query.context)))
+            contexts.append(spoken[:-1])
+            n_right.append(len(right))
+            rows.append([numbers.setdefault(Spoken(text, role), len(numbers)) for text in offered])
+    if not rows:
+        raise CorpusError(f"{data} has no query with a wrong candidate; expected at least one. Write it again.")
+    widest = max(map(len, rows))
+    return Queries(
+        data=data,
+        names=tuple(names),
+        contexts=tuple(contexts),
+        answers=tuple((answer,) for answer in numbers),
+        candidates=np.array([row + [-1] * (widest - len(row)) for row in rows]),
+        n_right=np.array(n_right),
+        settings={"given": widest, "limit": limit, "seed": seed},
+        left_out=len(asked) - len(rows),
     )
 
 
@@ -193,22 +219,30 @@ def ranks_of_responses(
     *,
     similarity: Similarity,
 ) -> NDArray[np.int64]:
-    """Return the rank of each query's true turn among its candidates, from 1, int64 [q].
+    """Return the rank of each query's best right candidate among its wrong ones, from 1, int64 [q].
 
     :param read: context of each query, perhaps perturbed.
     """
-    offered = responses.rows(queries.answers)[queries.candidates]
-    return ranks_of_first(contexts.vectors[contexts.rows(read)], responses.vectors, offered, similarity=similarity)
+    asked, rows = contexts.vectors[contexts.rows(read)], responses.rows(queries.answers)
+    offered = np.where(queries.candidates < 0, -1, rows[queries.candidates])
+    return ranks_of_first(asked, responses.vectors, offered, n_right=queries.n_right, similarity=similarity)
 
 
 def ranks_of_first(
-    asked: NDArray[np.float32], vectors: NDArray[np.float32], offered: NDArray[np.int64], *, similarity: Similarity
+    asked: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    offered: NDArray[np.int64],
+    *,
+    n_right: NDArray[np.int64],
+    similarity: Similarity,
 ) -> NDArray[np.int64]:
-    """Return the rank of the first candidate of each query, from 1, int64 [q]; the worst rank among equals.
+    """Return the rank of each query's best right candidate among its wrong ones, from 1; the worst among equals.
 
     :param asked: vectors of the queries, [q, d], or with "poly" their vectors by code in one row, [q, m d].
     :param vectors: vectors of all candidates, [u, d].
-    :param offered: rows of each query's candidates, [q, c].
+    :param offered: rows of each query's candidates, the right ones first, [q, c]; -1 where there is none.
+    :param n_right: number of right candidates of each query, [q].
+    :return: int64 [q].
     """
     ranks = np.empty(len(asked), dtype=np.int64)
     # Divided by the greatest length, dot products lie in [-1, 1] like cosines, and can be rounded like them.
@@ -227,7 +261,10 @@ def ranks_of_first(
             # The length of a query does not change the order of its candidates.
             scores = np.einsum("qd,qcd->qc", normalised(asked[some]), candidates)
         scores = stepped(scores)
-        ranks[some] = (scores >= scores[:, :1]).sum(axis=1)
+        scores[offered[some] < 0] = -np.inf
+        right = np.arange(scores.shape[1]) < n_right[some, None]
+        best = np.where(right, scores, -np.inf).max(axis=1, keepdims=True)
+        ranks[some] = 1 + (~right & (scores >= best)).sum(axis=1)
     return ranks
 
 

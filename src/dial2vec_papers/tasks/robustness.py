@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from conversations.dialogue import Dialogue
 from dial2vec.draws import rng_for
 from dial2vec_papers.tasks.encoding import Context, Reader, Spoken, encode_distinct
-from dial2vec_papers.tasks.records import Setting, TaskResult, timed
+from dial2vec_papers.tasks.records import TaskResult, timed
 from dial2vec_papers.tasks.response_selection import (
     TOP,
     Queries,
     count_cut,
-    draw_queries,
     ranking_figures,
     ranks_of_responses,
 )
@@ -27,13 +25,10 @@ CLEAN = "clean"
 @timed("numpy")
 def select_responses_perturbed(
     reader: Reader,
-    dialogues: Iterable[Dialogue],
+    queries: Queries,
     perturbations: Mapping[str, Perturbation],
     *,
-    data: str,
-    negatives: int = 50,
     top: Sequence[int] = TOP,
-    limit: int | None = None,
     seed: int,
 ) -> TaskResult:
     """Select responses with clean contexts and with perturbed ones: the same turns against the same candidates.
@@ -46,27 +41,26 @@ def select_responses_perturbed(
     :param perturbations: name -> function of the turns of one context and a random generator; it may change the list.
         The last turn that it returns has the last speaker of the context, and so on backwards.
         The generator depends only on the seed, the name and the turn.
-    :raises CorpusError: if no turn can be ranked, or there are too few other turns.
     """
-    queries = draw_queries(dialogues, negatives=negatives, limit=limit, seed=seed, data=data)
     contexts = {CLEAN: list(queries.contexts)}
     contexts |= {called: _perturbed(queries, called, perturb, seed=seed) for called, perturb in perturbations.items()}
     everything = [context for some in contexts.values() for context in some]
     encoded = encode_distinct(reader.answered, everything), encode_distinct(reader.contexts, queries.answers)
     figures: dict[str, float] = {}
     for called, read in contexts.items():
-        own = ranking_figures(ranks_of_responses(*encoded, queries, read, similarity=reader.similarity), top)
+        ranks = ranks_of_responses(*encoded, queries, read, similarity=reader.similarity)
+        own = ranking_figures(ranks, queries.ranks(top))
         for name, figure in own.items():
             figures[f"{called}_{name}"] = figure
             if called != CLEAN:
                 figures[f"{called}_{name}_drop"] = round(figures[f"{CLEAN}_{name}"] - figure, 4)
-    settings: dict[str, Setting] = {"negatives": negatives, "limit": limit, "seed": seed}
     return TaskResult(
         task="robustness",
-        data=data,
+        data=queries.data,
         n=len(queries.names),
         figures=figures,
-        settings=settings | {"similarity": reader.similarity},
+        settings=queries.settings | {"similarity": reader.similarity},
+        left_out=queries.left_out,
         cut=count_cut(reader, everything),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import get_args
 
 from conversations.dialogue import read_dialogues
@@ -21,7 +20,7 @@ from dial2vec_papers.tasks.kept_runs import KeptRuns
 from dial2vec_papers.tasks.out_of_scope import Rule, detect_out_of_scope
 from dial2vec_papers.tasks.prototypes import DRAWS, SHOTS, Prototype, classify_intents
 from dial2vec_papers.tasks.records import TaskResult
-from dial2vec_papers.tasks.response_selection import ranks_among, select_responses
+from dial2vec_papers.tasks.response_selection import select_responses
 from dial2vec_papers.tasks.robustness import select_responses_perturbed
 from dial2vec_papers.tasks.semantic_retrieval import rank_candidate_lists, read_candidate_lists, retrieve_sentences
 from dial2vec_papers.tasks.sentence_pairs import pair_relatedness, read_sentence_pairs
@@ -75,45 +74,24 @@ def inference(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResul
 
 
 def response_selection(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
-    """Find each answer among 10, among 51 and among 100 turns."""
-    for name, path in sources.dialogues:
-        for negatives in CANDIDATES:
-            yield _selection(reader, sources, name, path, negatives=negatives, turns=None, seed=seed)
+    """Find each answer among 10, among 51 and among 100 turns, and among given candidates."""
+    for negatives in CANDIDATES:
+        for queries in sources.drawn_queries(negatives, seed=seed):
+            yield select_responses(reader, queries)
+    for queries in sources.given_queries(seed=seed):
+        yield select_responses(reader, queries)
 
 
 def single_utterances(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
     """Find each answer among 100 turns by the turn before it alone."""
-    for name, path in sources.dialogues:
-        yield _selection(reader, sources, name, path, negatives=SINGLE_AMONG, turns=1, seed=seed)
-
-
-def _selection(
-    reader: Reader, sources: Sources, name: str, path: Path, *, negatives: int, turns: int | None, seed: int
-) -> TaskResult:
-    return select_responses(
-        reader,
-        list(read_dialogues(path)),
-        data=name,
-        negatives=negatives,
-        top=ranks_among(negatives),
-        turns=turns,
-        limit=sources.limit,
-        seed=seed,
-    )
+    for queries in sources.drawn_queries(SINGLE_AMONG, seed=seed):
+        yield select_responses(reader, queries, turns=1)
 
 
 def robustness(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
-    """Find each answer among 51 turns, from contexts perturbed in five ways."""
-    for name, path in sources.dialogues:
-        yield select_responses_perturbed(
-            reader,
-            list(read_dialogues(path)),
-            PERTURBATIONS,
-            data=name,
-            negatives=PERTURBED_AMONG,
-            limit=sources.limit,
-            seed=seed,
-        )
+    """Find each answer among 51 turns, and among given candidates, from contexts perturbed in five ways."""
+    for queries in (*sources.drawn_queries(PERTURBED_AMONG, seed=seed), *sources.given_queries(seed=seed)):
+        yield select_responses_perturbed(reader, queries, PERTURBATIONS, seed=seed)
 
 
 def fine_tuning(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:

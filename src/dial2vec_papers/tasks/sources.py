@@ -10,10 +10,11 @@ from typing import Literal
 from conversations.dialogue import read_dialogues
 from dial2vec.errors import Dial2vecError, did_you_mean
 from dial2vec.pipeline.artifacts import require_split
+from dial2vec_papers.corpora.response_queries import read_queries
 from dial2vec_papers.tasks.actions import read_actions
 from dial2vec_papers.tasks.inference import read_inferences
 from dial2vec_papers.tasks.intents import INTENT_SETS, IntentSet, read_intents
-from dial2vec_papers.tasks.response_selection import draw_queries
+from dial2vec_papers.tasks.response_selection import Queries, draw_queries, given_queries
 from dial2vec_papers.tasks.semantic_retrieval import read_candidate_lists
 from dial2vec_papers.tasks.sentence_pairs import read_sentence_pairs
 
@@ -25,9 +26,9 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "retrieval": ("--intents", "--candidates"),
     "sentence_pairs": ("--pairs",),
     "inference": ("--inferences",),
-    "response_selection": ("--corpus",),
+    "response_selection": ("--corpus", "--queries"),
     "single_utterances": ("--corpus",),
-    "robustness": ("--corpus",),
+    "robustness": ("--corpus", "--queries"),
     "fine_tuning": ("--intents",),
     "answers": ("--corpus",),
     "actions": ("--actions",),
@@ -59,6 +60,7 @@ class Sources:
     :param training: name of dialogues -> JSON Lines files of dialogues to train on and to stop early by.
     :param pairs: file of `score, sentence, sentence`, separated by tabs.
     :param candidates: file in the format of DialogueCSE's select.txt.
+    :param queries: file of contexts with candidate responses, as `dial2vec papers queries` writes it.
     :param inferences: file of sentences with what follows and what contradicts, as `inference.read_inferences` reads.
     :param actions: folder or zip of a corpus with actions, as `actions.read_actions` reads it.
     :param limit: largest number of queries of response selection and retrieval, and of turns whose actions are
@@ -74,6 +76,7 @@ class Sources:
     training: Mapping[str, tuple[Path, Path]] = field(default_factory=dict)
     pairs: Path | None = None
     candidates: Path | None = None
+    queries: Path | None = None
     inferences: Path | None = None
     actions: Path | None = None
     limit: int | None = 1000
@@ -87,6 +90,16 @@ class Sources:
         if self.intents:
             for name in INTENT_SETS:
                 yield read_intents(name, self.intents)
+
+    def drawn_queries(self, negatives: int, *, seed: int) -> Iterator[Queries]:
+        """Draw queries from each set of dialogues; raise a CorpusError if one has too few turns."""
+        for name, path in self.dialogues:
+            yield draw_queries(read_dialogues(path), negatives=negatives, limit=self.limit, seed=seed, data=name)
+
+    def given_queries(self, *, seed: int) -> Iterator[Queries]:
+        """Read the queries with candidates, if there are any."""
+        if self.queries:
+            yield given_queries(read_queries(self.queries), limit=self.limit, seed=seed, data=self.queries.stem)
 
     def given(self) -> set[str]:
         """Return the options of the shell command that give this data."""
@@ -142,8 +155,10 @@ def check_sources(names: Sequence[str], sources: Sources, *, seed: int) -> None:
     for option, read in READERS.items():
         if option in needed:
             read(getattr(sources, _field(option)))
-    for name, path in sources.dialogues if "--corpus" in needed else ():
-        require_split(name, path)
-        draw_queries(read_dialogues(path), negatives=negatives, limit=sources.limit, seed=seed, data=name)
-        for part in sources.training[name] if "answers" in tasks else ():
-            require_split(name, part)
+    if "--queries" in needed:
+        list(sources.given_queries(seed=seed))
+    if "--corpus" in needed:
+        for name, path in sources.dialogues:
+            for part in (path, *(sources.training[name] if "answers" in tasks else ())):
+                require_split(name, part)
+        list(sources.drawn_queries(negatives, seed=seed))

@@ -60,7 +60,7 @@ def test_only_the_named_tasks_are_run_and_wrong_names_and_no_data_are_said(pairs
         list(run_tasks(reading(encode), ["sentence_pairs", "intents"], sources, seed=1))
     with pytest.raises(
         Dial2vecError,
-        match=r"no data for any task\. Give --intents, --candidates, --pairs, --inferences, --corpus or --actions",
+        match=r"no data for any task\. Give --intents, --candidates, --pairs, --inferences, --corpus, --queries or",
     ):
         list(run_tasks(reading(encode), [], Sources(), seed=1))
     assert set(RUNNERS) == set(OPTIONS)
