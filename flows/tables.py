@@ -55,7 +55,7 @@ def tables(
     names = corpora or list(settings.corpora)
     grid = places(names, systems or list(METHOD_ROWS if tasks else SYSTEMS), seeds, tasks=tasks)
     with checkout_lock(ROOT, "flow tables"):
-        bring_splits(ROOT, settings, names, tasks=tasks)
+        bring_splits(ROOT, settings, names, tasks=tasks, say=get_run_logger().info)
         rows = [
             _row(done) for group in by_training(grid) for done in cells("; ".join(map(str, group)), group, settings)
         ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -12,6 +13,48 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
 SPLITS = ("train", "dev", "test")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+# Options of the data of the tasks, by the field of `tasks.sources.Sources`.
+FILES = {
+    "intents": "Folder or zip of Clinc150, Bank77, SNIPS, HWU64.",
+    "pairs": "TSV file of score, sentence, sentence.",
+    "candidates": "File of queries with candidates, in DialogueCSE's format.",
+    "queries": "File of contexts with candidate responses, from `dial2vec papers queries`.",
+    "inferences": "File of sentences that follow or contradict.",
+    "actions": "Folder or zip of SGD, GSIM or DSTC2.",
+}
+LOSSES = click.Choice(["simclr", "release"])
+DATA = {name: click.option(f"--{name}", type=click.Path(path_type=Path), help=words) for name, words in FILES.items()}
+DATA |= {
+    "limit": click.option(
+        "--limit", default=1000, show_default=True, type=click.IntRange(1), help="Largest number of queries."
+    ),
+    "shots": click.option(
+        "--shot", "shots", multiple=True, type=click.IntRange(1), help="Examples to train on; may be repeated."
+    ),
+    "draws": click.option("--draws", type=click.IntRange(1), help="Draws of these examples."),
+    "loss": click.option(
+        "--loss",
+        type=LOSSES,
+        default="simclr",
+        show_default=True,
+        help="Loss of the task answers: the paper's, or that of its code.",
+    ),
+}
+
+
+def with_data(command: Command) -> Command:
+    """Return a command with the options of `DATA`."""
+    for option in reversed(DATA.values()):
+        command = option(command)
+    return command
+
+
+def names_of(tasks: str) -> tuple[str, ...]:
+    """Return the names in a list of the shell, separated by commas."""
+    return tuple(name.strip() for name in tasks.split(",") if name.strip())
 
 
 @click.command(epilog=examples("dial2vec papers tables --corpus sgd --system start --system default --seed 1"))
@@ -32,29 +75,30 @@ SPLITS = ("train", "dev", "test")
     show_default=True,
     help="Random seed; may be repeated.",
 )
-@click.option("--tasks", is_flag=True, help="Score the tasks for utterances, too; default systems: all methods.")
-@click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of the intent sets, for --tasks.")
-@click.option("--pairs", type=click.Path(path_type=Path), help="TSV file of score, sentence, sentence, for --tasks.")
-@click.option("--candidates", type=click.Path(path_type=Path), help="File of queries with candidates, for --tasks.")
+@click.option(
+    "--tasks",
+    is_flag=False,
+    flag_value="",
+    help="Score the tasks for utterances, too: all that do not train, or the named ones, separated by commas.",
+)
+@with_data
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
 @click.option("--cells", type=click.Path(path_type=Path), help="JSON Lines file of cells: read, and added to.")
+@click.option("--track/--no-track", default=True, help="Do without DVC and MLflow: prepare missing splits, log no run.")
 def tables(
     systems: tuple[str, ...],
     ablations: tuple[str, ...],
-    tasks: bool,
-    intents: Path | None,
-    pairs: Path | None,
-    candidates: Path | None,
+    tasks: str | None,
     output: Path | None,
     cells: Path | None,
-    **grid: Any,
+    **options: Any,
 ) -> None:
     """Fill the papers' tables, with the published figures.
 
     Runs every SYSTEM from every ENCODER on every CORPUS with every seed, but the papers' whole trainings, which take
     hours, only if you name them, such as dial2vec_paper. Kept cells are not computed again, so a killed run continues.
-    Each cell is a run of MLflow's experiment dial2vec-benchmark.
+    Each cell is a run of MLflow's experiment dial2vec-benchmark. Corpora without labels have the tasks only.
     """
     from dial2vec.params import load_settings
     from dial2vec_papers.tables.grid import compute_tables
@@ -65,15 +109,16 @@ def tables(
     changed = ABLATIONS if "all" in ablations else ablations
     rows = [system for name in changed for system in ablated(name)]
     named = [*systems, *(recipe_of(name) for name in changed), *rows]
+    data = TaskData(names=names_of(tasks or ""), **{name: options.pop(name) for name in DATA})
     written = compute_tables(
         root,
         load_settings(root / "params.yaml"),
         systems=list(dict.fromkeys(named)),
-        tasks=TaskData(intents, pairs, candidates) if tasks or intents or pairs or candidates else None,
+        tasks=data if tasks is not None or data.given() else None,
         output=output or root / "artifacts" / "benchmark",
         file=cells,
         say=click.echo,
-        **grid,
+        **options,
     )
     for path in written:
         click.echo(f"wrote {path}")
@@ -125,31 +170,14 @@ def augment(
 @click.option(
     "--tasks", default="", help="Names of tasks, separated by commas; default: all that have data and do not train."
 )
-@click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of Clinc150, Bank77, SNIPS, HWU64.")
 @click.option("--corpus", "corpora", multiple=True, help="Corpus whose test split gives responses to select.")
-@click.option("--pairs", type=click.Path(path_type=Path), help="TSV file of score, sentence, sentence.")
-@click.option(
-    "--candidates", type=click.Path(path_type=Path), help="File of queries with candidates, in DialogueCSE's format."
-)
-@click.option("--queries", type=click.Path(path_type=Path), help="File of contexts with candidates, from `queries`.")
-@click.option("--inferences", type=click.Path(path_type=Path), help="File of sentences that follow or contradict.")
-@click.option("--actions", type=click.Path(path_type=Path), help="Folder or zip of SGD, GSIM or DSTC2.")
+@with_data
 @click.option(
     "--similarity",
     type=click.Choice(["cosine", "dot", "poly"]),
     default="cosine",
     show_default=True,
     help="Similarity of contexts and answers; DialAug is trained with dot, or as a Poly-encoder with poly.",
-)
-@click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Largest number of queries.")
-@click.option("--shot", "shots", multiple=True, type=click.IntRange(1), help="Examples to train on; may be repeated.")
-@click.option("--draws", type=click.IntRange(1), help="Draws of these examples.")
-@click.option(
-    "--loss",
-    type=click.Choice(["simclr", "release"]),
-    default="simclr",
-    show_default=True,
-    help="Loss of the task answers: the paper's, or that of its code.",
 )
 @click.option("--runs", type=click.Path(path_type=Path), help="JSON Lines file of trainings: read, and added to.")
 @click.option("--pictures", type=click.Path(path_type=Path), help="Folder for t-SNE maps of intents and of answers.")
@@ -191,13 +219,19 @@ def evaluate(
         training={name: (splits.split("train"), splits.split("dev")) for name, splits in kept.items()},
         **data,
     )
-    names = [name.strip() for name in tasks.split(",") if name.strip()]
     system: str | ToFit = model or ""
     if baseline is not None:
         start = load_settings(find_root() / "params.yaml").encoder.name
         system = ToFit(baseline, corpora[0], kept[corpora[0]].split("train"), start)
     evaluate_system(
-        system, names, sources, similarity=similarity, seed=seed, output=output, pictures=pictures, say=click.echo
+        system,
+        names_of(tasks),
+        sources,
+        similarity=similarity,
+        seed=seed,
+        output=output,
+        pictures=pictures,
+        say=click.echo,
     )
 
 

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue, read_dialogues
 from conversations.files import read_json, sha256_of, write_json
 from dial2vec.config import Settings, flat
-from dial2vec.errors import ArtifactError, CorpusError, MissingDataError, ModelError
+from dial2vec.errors import ArtifactError, MissingDataError, ModelError
 from dial2vec.evaluation.intervals import Interval, contributions, intervals
 from dial2vec.evaluation.scores import figures, task_scores
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.scoring import n_labels, scoring
 from dial2vec_papers.tables.course import Training, course, trained_encoder, trained_student
 from dial2vec_papers.tables.systems import COURSE_SEED, System, system_of, teacher_of
-from dial2vec_papers.tables.utterances import Records, TaskData, score_utterances
+from dial2vec_papers.tables.utterances import Records, TaskData
 from dial2vec_papers.tables.views import ViewVectors, encoder_views, fitted_baseline
 from dial2vec_papers.tables.ways import other_ways
 from dial2vec_papers.tasks.encoding import Reader, reader_of_baseline, reader_of_encoder
@@ -72,6 +72,7 @@ class Cell:
 
     :param made_by: hash of settings and splits; a cell of another hash does not count.
     :param scores: view -> figures, as `evaluation.scores.score` returns them. Baselines have the view "both" only.
+        Empty, like intervals and ways, if the test split lacks labels.
     :param intervals: view -> task -> 95 % interval over dialogues.
     :param ways: figures of the view "both" by the rules of the paper and of its published code, as
         `ways.other_ways` returns them; empty in cells of earlier versions.
@@ -147,21 +148,24 @@ def known_cell(root: Path, place: Place, settings: Settings) -> Cell | None:
         cell = cell_of(read_json(path))
     except (ArtifactError, TypeError, AttributeError):
         return None
-    if place.with_course and not cell.course:
+    # Without labels there is no course.
+    if place.with_course and cell.scores and not cell.course:
         return None
     if tasks and not cell.left_out and tasks.key() not in cell.task_records:
         return None
     return cell if cell.made_by == made_by(artifacts, place.system, settings, seed=place.seed) else None
 
 
-def compute_cell(root: Path, place: Place, settings: Settings, *, keep_training: bool = False) -> Cell:
+def compute_cell(
+    root: Path, place: Place, settings: Settings, *, keep_training: bool = False, track: bool = True
+) -> Cell:
     """Compute a cell and keep it, with an MLflow run. The course and the task results that it had before stay.
 
     A killed computation continues from the last whole checkpoint of its training. If something is missing, such as the
     word vectors of a baseline, the cell says so and is tried again next time.
 
     :param keep_training: True if another cell takes the same training next.
-    :raises CorpusError: if the test split has too few labels to score.
+    :param track: False for no MLflow run.
     :raises ModelError: if something is missing for a kept cell that lacks only its course or tasks.
     """
     began = time.perf_counter()
@@ -181,20 +185,17 @@ def compute_cell(root: Path, place: Place, settings: Settings, *, keep_training:
         if before is not cell:
             raise
         return _kept(root, replace(cell, left_out=str(error)))
-    scores, ranges = _scored(fitted.views, judged, settings, artifacts, topics=row.topics)
-    labels = [str(dialogue.label) for dialogue in judged]
-    n = n_labels(artifacts)
     cell = replace(
         cell,
-        scores=scores,
-        intervals=ranges,
-        ways=other_ways(fitted.views["both"], labels, n_labels=n, seed=settings.seed, topics=row.topics),
-        course=course(artifacts, ours, work, judged, seed=settings.seed) if place.with_course else before.course,
+        **(_scored(fitted.views, judged, settings, artifacts, topics=row.topics) if judged else {}),
+        course=course(artifacts, ours, work, judged, seed=settings.seed)
+        if place.with_course and judged
+        else before.course,
         task_records=records,
         seconds=round(time.perf_counter() - began, 1),
         **_of_training(fitted.training, before),
     )
-    cell = _kept(root, replace(cell, run_id=_log(root, cell, ours)))
+    cell = _kept(root, replace(cell, run_id=_log(root, cell, ours) if track else ""))
     if not keep_training:
         shutil.rmtree(work, ignore_errors=True)
     return cell
@@ -213,16 +214,20 @@ def _kept(root: Path, cell: Cell) -> Cell:
 
 def _scored(
     views: ViewVectors, judged: list[Dialogue], settings: Settings, artifacts: Artifacts, *, topics: bool
-) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Interval]]]:
-    """Score every view, with the seed of `settings` for k-means and bootstrap: their noise is not the system's."""
+) -> dict[str, Any]:
+    """Return the figures of every view, with the seed of `settings` for k-means and bootstrap.
+
+    Their noise is not the system's.
+    """
     labels, options = [str(dialogue.label) for dialogue in judged], scoring(artifacts, settings)
-    scores, ranges = {}, {}
+    scores, ranges, seed = {}, {}, settings.seed
     for name, vectors in views.items():
         clusters = vectors.argmax(axis=1) if topics else None
         task = task_scores(vectors, labels, clusters=clusters, **options)
         scores[name] = figures(task, vectors, labels)
-        ranges[name] = intervals(contributions(task, labels), seed=settings.seed)
-    return scores, ranges
+        ranges[name] = intervals(contributions(task, labels), seed=seed)
+    ways = other_ways(views["both"], labels, n_labels=n_labels(artifacts), seed=seed, topics=topics)
+    return {"scores": scores, "intervals": ranges, "ways": ways}
 
 
 def _log(root: Path, cell: Cell, settings: Settings) -> str:
@@ -272,10 +277,11 @@ def _fitted(
 ) -> _Fitted:
     """Fit or train a system.
 
+    :param judged: dialogues to encode; none if the test split lacks labels.
     :param marks: hashes of what its training and its cell depend on; only a student's differ.
     """
     if row.baseline:
-        views = {"both": fitted_baseline(row, artifacts, judged, settings)(judged)}
+        views = {"both": fitted_baseline(row, artifacts, judged, settings)(judged)} if judged else {}
         # Fitted again: above, LDA has as many topics as labels, and encoders read whole dialogues.
         fitted = fitted_baseline(row, artifacts, judged, settings, on_tasks=True) if tasks else None
         return _Fitted(views, reader_of_baseline(fitted, similarity=row.similarity) if fitted else None)
@@ -288,7 +294,7 @@ def _fitted(
     else:
         encoder, training = trained_encoder(artifacts, settings, work, mark=marks[0], with_choices=choices)
     with encoder.autocast("auto"):
-        views = encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size)
+        views = encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size) if judged else {}
     return _Fitted(views, reader_of_encoder(encoder, similarity=row.similarity), encoder.autocast("auto"), training)
 
 
@@ -300,7 +306,9 @@ def _fitted_student(
     def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         return student.encode(dialogues, batch_size=settings.evaluate.batch_size)
 
-    return _Fitted({"both": encode(judged)}, reader_of_baseline(encode) if tasks else None, training=training)
+    return _Fitted(
+        {"both": encode(judged)} if judged else {}, reader_of_baseline(encode) if tasks else None, training=training
+    )
 
 
 def _with_records(
@@ -310,22 +318,16 @@ def _with_records(
     if tasks is None or system.reader is None or tasks.key() in before:
         return before
     with system.precision:
-        return before | {tasks.key(): score_utterances(system.reader, artifacts, tasks, seed=seed)}
+        return before | {tasks.key(): tasks.results(system.reader, artifacts, seed=seed)}
 
 
 def labelled_test(artifacts: Artifacts) -> list[Dialogue]:
     """Return the dialogues of the test split that have exactly one label.
 
-    :raises CorpusError: if there are fewer than 2 labels, or no label occurs twice.
+    None if there are fewer than 2 labels, or no label occurs twice: they cannot be scored.
     """
     judged = [dialogue for dialogue in read_dialogues(artifacts.split("test")) if dialogue.label is not None]
-    different = len({dialogue.label for dialogue in judged})
-    if not 2 <= different < len(judged):
-        raise CorpusError(
-            f"{artifacts.corpus}: the test split has {len(judged)} dialogues with one label, {different} different "
-            "ones; expected at least two, one of them twice. The tables need labels: take it out of `corpora`."
-        )
-    return judged
+    return judged if 2 <= len({dialogue.label for dialogue in judged}) < len(judged) else []
 
 
 def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int) -> str:

@@ -15,10 +15,13 @@ from urllib.parse import unquote
 
 from conversations.files import write_errors
 from dial2vec.config import Settings
+from dial2vec.data.corpora.demo import write_demo
 from dial2vec.data.workers import processors
-from dial2vec.errors import Dial2vecError, SettingsError
+from dial2vec.errors import CorpusError, Dial2vecError, SettingsError
 from dial2vec.files import checkout_lock
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.prepare import prepare
+from dial2vec.pipeline.validate import validate
 from dial2vec.processes import begin_worker
 from dial2vec.project.dvc import dvc, ensure_data, targets
 from dial2vec_papers.tables.cell_file import keep_cells, take_cells
@@ -31,7 +34,7 @@ from dial2vec_papers.tables.cells import (
     labelled_test,
     work_folder,
 )
-from dial2vec_papers.tables.drawing import write_drawings
+from dial2vec_papers.tables.drawing import TITLES, write_drawings
 from dial2vec_papers.tables.method_tables import write_method_tables
 from dial2vec_papers.tables.paper_tables import write_paper_tables
 from dial2vec_papers.tables.systems import (
@@ -62,6 +65,7 @@ def compute_tables(
     jobs: int = 1,
     output: Path,
     file: Path | None = None,
+    track: bool = True,
     say: Callable[[str], None],
 ) -> list[Path]:
     """Compute the missing cells of the grid, write tables and pictures, and return their paths.
@@ -73,6 +77,7 @@ def compute_tables(
     :param encoders: base encoders of the rows that have none of their own; empty means that of `settings`.
     :param tasks: data of the tasks for utterances; None if they are not scored.
     :param jobs: number of cells computed at the same time, each with its share of the processors.
+    :param track: False to do without DVC and MLflow: splits are taken as they are, and made where there are none.
     :param file: file of cells; its cells count as computed, and every cell of the grid is added to it.
     :raises Dial2vecError: if a corpus or a system is unknown, a corpus cannot be scored or, at the end, cells failed.
     """
@@ -80,14 +85,14 @@ def compute_tables(
     rows = from_encoders(systems or (METHOD_ROWS if tasks else SYSTEMS), encoders, own=settings.encoder.name)
     grid = places(names, rows, seeds, tasks=tasks)
     with checkout_lock(root, "benchmark"):
-        bring_splits(root, settings, names, tasks=tasks)
+        bring_splits(root, settings, names, tasks=tasks, track=track, say=say)
         with write_errors(output):
             output.mkdir(parents=True, exist_ok=True)
         if file is not None:
             say(f"{take_cells(root, file, settings)} cells taken from {file}")
             # Fails before the first cell if the file cannot be written.
             keep_cells(file, [])
-        for cell in run_cells(root, settings, grid, jobs=jobs, say=say):
+        for cell in run_cells(root, settings, grid, jobs=jobs, track=track, say=say):
             if file is not None:
                 keep_cells(file, [cell])
             cells = all_known(root, settings)
@@ -96,9 +101,18 @@ def compute_tables(
         return write_all(root, settings, output, tasks=tasks)
 
 
-def bring_splits(root: Path, settings: Settings, corpora: Sequence[str], *, tasks: TaskData | None = None) -> None:
+def bring_splits(
+    root: Path,
+    settings: Settings,
+    corpora: Sequence[str],
+    *,
+    tasks: TaskData | None = None,
+    track: bool = True,
+    say: Callable[[str], None],
+) -> None:
     """Make sure that all corpora are split and can be scored.
 
+    :param track: False to prepare corpora without splits here, instead of by DVC.
     :raises SettingsError: if `settings` does not name a corpus.
     :raises CorpusError: if a test split, or the data of the tasks, cannot be scored.
     :raises Dial2vecError: if a library of the tasks is not installed.
@@ -108,12 +122,25 @@ def bring_splits(root: Path, settings: Settings, corpora: Sequence[str], *, task
         raise SettingsError(f"no stages for {', '.join(unknown)}: put them into `corpora` of params.yaml first.")
     if tasks is not None:
         tasks.check()
-    ensure_data(root, corpora)
-    dvc(root, "repro", *targets(corpora, ("validate", "prepare")))
+    if track:
+        ensure_data(root, corpora)
+        dvc(root, "repro", *targets(corpora, ("validate", "prepare")))
     for name in corpora:
-        labelled_test(Artifacts(root, name))
+        artifacts = Artifacts(root, name)
+        if name == "demo" and not artifacts.data.is_dir():
+            write_demo(artifacts.data)
+        for stage in (validate, prepare) if not artifacts.split_report.is_file() else ():
+            say(f"{name}: {stage(artifacts, settings)}")
+        lacking = "" if labelled_test(artifacts) else f"{name}: the test split has no two labels, one of them twice"
+        if lacking and tasks is None:
+            raise CorpusError(
+                f"{lacking}; expected them for the tables of dialogues. Give --tasks for the tasks that need none, or "
+                "take the corpus out of `corpora`."
+            )
+        if lacking:
+            say(f"{lacking}, so purity, Spearman and MAP of dialogues are left out.")
         if tasks is not None:
-            tasks.check_split(Artifacts(root, name), seed=settings.seed)
+            tasks.check_split(artifacts, seed=settings.seed)
 
 
 def write_all(root: Path, settings: Settings, output: Path, *, tasks: TaskData | None = None) -> list[Path]:
@@ -156,10 +183,17 @@ def all_known(root: Path, settings: Settings) -> list[Cell]:
 
 
 def run_cells(
-    root: Path, settings: Settings, grid: Sequence[Place], *, jobs: int = 1, say: Callable[[str], None]
+    root: Path,
+    settings: Settings,
+    grid: Sequence[Place],
+    *,
+    jobs: int = 1,
+    track: bool = True,
+    say: Callable[[str], None],
 ) -> Iterator[Cell]:
     """Yield every cell of the grid, and compute the missing ones; a failed cell does not affect the others.
 
+    :param track: False for no MLflow runs.
     :raises Dial2vecError: at the end, if cells failed.
     """
     missing, finished, failed = [], [], 0
@@ -177,7 +211,7 @@ def run_cells(
     for folder in {work_folder(root, place) for place in finished} - {work_folder(root, place) for place in missing}:
         shutil.rmtree(folder, ignore_errors=True)
     say(f"{len(grid) - len(missing)} of {len(grid)} cells are there, {len(missing)} to compute")
-    for number, (place, result) in enumerate(_computed(root, settings, missing, jobs, say), start=1):
+    for number, (place, result) in enumerate(_computed(root, settings, missing, jobs, track, say), start=1):
         head = f"[{number}/{len(missing)}] {place}"
         if isinstance(result, Cell):
             say(f"{head}: {_in_words(result)}")
@@ -193,14 +227,14 @@ def run_cells(
 
 
 def _computed(
-    root: Path, settings: Settings, missing: Sequence[Place], jobs: int, say: Callable[[str], None]
+    root: Path, settings: Settings, missing: Sequence[Place], jobs: int, track: bool, say: Callable[[str], None]
 ) -> Iterator[tuple[Place, Cell | str]]:
     """Compute cells, and yield each, or the reason of its failure; those of one training come one after the other."""
     if jobs == 1:
         for group in by_training(missing):
             for place in group:
                 say(f"{place} ...")
-                yield place, _compute(root, settings, place, keep_training=place is not group[-1])
+                yield place, _compute(root, settings, place, keep_training=place is not group[-1], track=track)
         return
     with (
         _threads(jobs),
@@ -208,7 +242,7 @@ def _computed(
         ProcessPoolExecutor(jobs, get_context("spawn"), initializer=begin_worker, initargs=(os.getpid(),)) as pool,
     ):
         try:
-            waiting = [pool.submit(_compute_group, root, settings, group) for group in by_training(missing)]
+            waiting = [pool.submit(_compute_group, root, settings, group, track) for group in by_training(missing)]
             for done in as_completed(waiting):
                 yield from done.result()
         except BrokenProcessPool as error:
@@ -228,13 +262,16 @@ def by_training(places: Sequence[Place]) -> list[list[Place]]:
     return list(groups.values())
 
 
-def _compute_group(root: Path, settings: Settings, group: Sequence[Place]) -> list[tuple[Place, Cell | str]]:
-    return [(place, _compute(root, settings, place, keep_training=place is not group[-1])) for place in group]
+def _compute_group(
+    root: Path, settings: Settings, group: Sequence[Place], track: bool
+) -> list[tuple[Place, Cell | str]]:
+    last = group[-1]
+    return [(place, _compute(root, settings, place, keep_training=place is not last, track=track)) for place in group]
 
 
-def _compute(root: Path, settings: Settings, place: Place, *, keep_training: bool) -> Cell | str:
+def _compute(root: Path, settings: Settings, place: Place, *, keep_training: bool, track: bool) -> Cell | str:
     try:
-        return compute_cell(root, place, settings, keep_training=keep_training)
+        return compute_cell(root, place, settings, keep_training=keep_training, track=track)
     except Dial2vecError as error:
         return str(error)
     except Exception as error:
@@ -268,8 +305,7 @@ def _lacking(place: Place, known: Cell) -> str:
 def _in_words(cell: Cell) -> str:
     if cell.left_out:
         return f"left out: {cell.left_out}"
-    scores = cell.scores["both"]
-    return (
-        f"purity {scores['purity']:.2f}, Spearman {scores['spearman']:.2f}, MAP {scores['map']:.2f} "
-        f"({cell.seconds:.0f} s, run {cell.run_id[:8]})"
-    )
+    scores = cell.scores.get("both", {})
+    figures = [f"{title} {scores[task]:.2f}" for task, title in TITLES.items() if task in scores]
+    run = f", run {cell.run_id[:8]}" if cell.run_id else ""
+    return f"{', '.join(figures) or 'the tasks for utterances'} ({cell.seconds:.0f} s{run})"

@@ -47,6 +47,8 @@ ROWS: dict[str, Callable[[System], bool]] = {
 }
 CSV_COLUMNS = ("model", "corpus", "task", "data", "kind", "metric", "mean", "sd", "seeds")
 TITLES = {"map": "MAP", "mrr": "MRR", "spearman": "Spearman"}
+# Tasks of the table of other tasks.
+OTHERS = ("inference", "intent_fine_tuning", "answer_fine_tuning", "action_prediction")
 # Sets whose published figures are not comparable: `tasks.intents.read_hwu64` says why.
 NOT_COMPARABLE = ("hwu64",)
 
@@ -105,7 +107,7 @@ def methods_markdown(cells: Sequence[Cell], data_key: str) -> str:
     corpora = dict.fromkeys(corpus for corpus, _ in groups)
     parts = [
         part(corpus, groups, data_key)
-        for part in (_methods, _intents, _out_of_scope, _sentences, _perturbations)
+        for part in (_methods, _intents, _out_of_scope, _sentences, _perturbations, _others)
         for corpus in corpora
     ]
     return "\n".join([_heading(groups, cells, data_key), *(part for part in parts if part)])
@@ -130,7 +132,8 @@ def _methods(corpus: str, groups: CellGroups, data_key: str) -> str:
     rows = []
     for name, group in systems_of(corpus, groups).items():
         measured = [figures_of(cell, data_key) for cell in group]
-        dialogues = [_over_seeds([cell.scores["both"][task] for cell in group]) for task in TASKS]
+        scores = [cell.scores.get("both", {}) for cell in group]
+        dialogues = [_over_seeds([figures.get(task, math.nan) for figures in scores]) for task in TASKS]
         utterances = [_over_seeds([summarised(figures, title) for figures in measured]) for title in SUMMARY]
         chosen = "; ".join(f"{cell.label_free_name}, of {cell.steps} steps" for cell in group if cell.label_free_name)
         rows.append([system_of(name).title, str(len(group)), *dialogues, *utterances, _tokens(group), chosen])
@@ -140,6 +143,8 @@ def _methods(corpus: str, groups: CellGroups, data_key: str) -> str:
         "Tokens trained on: without tokens that were only encoded, to fit heads or to make variants. Chosen without "
         "labels: the checkpoint that this choice takes, or would take with the first seed, and the number of steps."
     )
+    if not any(cell.scores for group in systems_of(corpus, groups).values() for cell in group):
+        words += " The test split lacks labels, so purity, Spearman and MAP are left out."
     return table(f"## {corpus}\n\n{words}", head, rows)
 
 
@@ -165,17 +170,34 @@ def _out_of_scope(corpus: str, groups: CellGroups, data_key: str) -> str:
 
 
 def _sentences(corpus: str, groups: CellGroups, data_key: str) -> str:
-    measured = [figures_of(cell, data_key) for (where, _), group in groups.items() if where == corpus for cell in group]
-    wanted = {"candidate_ranking": ("map", "mrr"), "sentence_pairs": ("spearman",)}
-    keys_shown = {key for figures in measured for key in figures if key.metric in wanted.get(key.task, ())}
-    keys = sorted(keys_shown, key=lambda key: (key.task, key.data, key.kind, key.metric))
-    rows = _rows(corpus, groups, data_key, [(key,) for key in keys], reported="sentences")
-    head = ["method", *(f"{', '.join(filter(None, (key.data, key.kind)))}, {TITLES[key.metric]}" for key in keys)]
     words = (
         "SR, MAP and MRR of given candidates, and D-STS, Spearman's correlation with people's scores (Liu et al. 2021, "
         "section 5.1). Published on the paper's own files."
     )
-    return table(f"## Sentences, trained on {corpus}\n\n{words}", head, rows) if rows else ""
+    wanted = ("candidate_ranking", "sentence_pairs")
+    words = f"## Sentences, trained on {corpus}\n\n{words}"
+    return _all_of(corpus, groups, data_key, lambda key: key.task in wanted, words, reported="sentences")
+
+
+def _others(corpus: str, groups: CellGroups, data_key: str) -> str:
+    """Return the tasks that are run only if they are named or given data, with a column per figure."""
+    words = f"## Other tasks, trained on {corpus}\n\nEach figure of the tasks that were named, and of given candidates."
+    given = ("given", "last 1 turn")
+    return _all_of(
+        corpus, groups, data_key, lambda key: key.task in OTHERS or key.kind.endswith(given), words, reported="others"
+    )
+
+
+def _all_of(
+    corpus: str, groups: CellGroups, data_key: str, shown: Callable[[Key], bool], words: str, *, reported: str
+) -> str:
+    """Return a table with a column for each figure that is to be shown, but drops; "" if there is none."""
+    measured = [figures_of(cell, data_key) for (where, _), group in groups.items() if where == corpus for cell in group]
+    keys = sorted({key for figures in measured for key in figures if shown(key) and "drop" not in key.metric})
+    rows = _rows(corpus, groups, data_key, [(key,) for key in keys], reported=reported)
+    titles = [TITLES.get(key.metric, key.metric.replace("_", " ")) for key in keys]
+    heads = [", ".join(filter(None, (key.data, key.kind, title))) for key, title in zip(keys, titles, strict=True)]
+    return table(words, ["method", *heads], rows) if rows else ""
 
 
 def _perturbations(corpus: str, groups: CellGroups, data_key: str) -> str:
@@ -197,7 +219,7 @@ def _rows(
 ) -> list[list[str]]:
     """Return a row for each system that has any of the figures; a slash separates figures of the same column.
 
-    :param reported: section of `published.yaml`, whose rows follow if there are others.
+    :param reported: section of `published.yaml`, if it has it, whose rows follow if there are others.
     """
     rows = []
     for name, group in systems_of(corpus, groups).items():
@@ -207,7 +229,7 @@ def _rows(
         ]
         if any(part for parts in cells for part in parts):
             rows.append([system_of(name).title, *(" / ".join(filter(None, parts)) for parts in cells)])
-    for model, metrics in printed()[reported].items() if rows else ():
+    for model, metrics in printed().get(reported, {}).items() if rows else ():
         cells = [[_published(metrics.get(key.metric, math.nan), key.data) for key in keys] for keys in columns]
         rows.append([f"{model}, published", *(" / ".join(filter(None, parts)) for parts in cells)])
     return rows

@@ -85,6 +85,11 @@ def grouped(cells: Iterable[Cell]) -> CellGroups:
     return groups
 
 
+def _scored(cells: Iterable[Cell]) -> CellGroups:
+    """Return `grouped` without the cells of corpora that lack labels."""
+    return grouped(cell for cell in cells if cell.scores)
+
+
 def paper_csv(cells: Iterable[Cell]) -> str:
     """Return every figure as a row of `COLUMNS`.
 
@@ -93,7 +98,7 @@ def paper_csv(cells: Iterable[Cell]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    groups = grouped(cells)
+    groups = _scored(cells)
     for corpus in dict.fromkeys(corpus for corpus, _ in groups):
         for system, group in systems_of(corpus, groups).items():
             for view, scores in group[0].scores.items():
@@ -132,7 +137,7 @@ def paper_markdown(cells: Sequence[Cell]) -> str:
 
     The last section names the systems that were left out, with the reasons.
     """
-    groups = grouped(cells)
+    groups = _scored(cells)
     rows = {key: group for key, group in groups.items() if is_table_row(key[1])}
     corpora = list(dict.fromkeys(corpus for corpus, _ in rows))
     parts = [_over_corpora(task, title, corpora, rows) for task, title in TASK_TITLES.items()]

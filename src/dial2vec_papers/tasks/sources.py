@@ -73,7 +73,7 @@ class Sources:
 
     intents: Path | None = None
     dialogues: tuple[tuple[str, Path], ...] = ()
-    training: Mapping[str, tuple[Path, Path]] = field(default_factory=dict)
+    training: Mapping[str, tuple[Path, Path]] = field(default_factory=dict, hash=False)
     pairs: Path | None = None
     candidates: Path | None = None
     queries: Path | None = None

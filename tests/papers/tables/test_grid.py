@@ -92,7 +92,9 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_computed(project, m
     monkeypatch.setattr(grid_module, "ensure_data", lambda *_: None)
     monkeypatch.setattr(grid_module, "run_cells", lambda *_, **__: pytest.fail("computed"))
     write_dialogues(Artifacts(root, "calls").split("test"), [replace(talk(1), labels=())])
-    with pytest.raises(CorpusError, match="calls: the test split has 0 dialogues with one label"):
+    with pytest.raises(
+        CorpusError, match=r"calls: the test split has no two labels, one of them twice; expected them .* Give --tasks"
+    ):
         compute_tables(root, settings, output=root / "out", say=print)
     with pytest.raises(SettingsError, match=r"no stages for chats: put them into `corpora`"):
         compute_tables(root, settings, corpora=["chats"], output=root / "out", say=print)

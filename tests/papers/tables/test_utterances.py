@@ -130,7 +130,7 @@ def test_a_method_is_scored_where_it_ended_and_says_what_the_choice_without_labe
 
 
 def test_the_data_of_the_tasks_identifies_them(tmp_path):
-    with pytest.raises(CorpusError, match=r"nowhere does not exist; expected a folder or a zip of intent sets"):
+    with pytest.raises(CorpusError, match=r"nowhere does not exist; expected a folder or a zip. Check --intents"):
         TaskData(intents=tmp_path / "nowhere").key()
     (tmp_path / "sets").mkdir()
     (tmp_path / "sets" / "one.txt").write_text("hello")
