@@ -52,13 +52,13 @@ def test_both_ways_start_from_the_weak_encoder_and_a_second_command_computes_not
     for split, numbers in (("train", range(110)), ("dev", range(110, 160)), ("test", range(160, 180))):
         write_dialogues(artifacts.split(split), [call(number) for number in numbers])
     artifacts.split_report.write_text(json.dumps({"split_sizes": {"train": 110, "dev": 50, "test": 20}}))
-    monkeypatch.setattr(weak_start, "RESULTS", tmp_path / "rows.jsonl")
     choice, figures = {"bootstraps": 2}, {"kmeans_runs": 2}
     settings = settings_from_dict(
         {"corpora": ["calls"], "encoder": {"name": tiny_folder}, "select": choice, "evaluate": figures}
     )
     small = {"mlm_epochs": 1, "mlm_windows": 64, "dialogues": "40", "epochs": 1, "recipe_dialogues": 16}
-    arguments = argparse.Namespace(corpora=["calls"], seeds=[1], base=tiny_folder, judged=None, rate=None, **small)
+    usual = {"judged": None, "rate": None, "batch": None, "device": "cpu", "results": tmp_path / "rows.jsonl"}
+    arguments = argparse.Namespace(corpora=["calls"], seeds=[1], base=tiny_folder, **small, **usual)
     weak_start.measure_all(arguments, tmp_path, settings)
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [row["way"] for row in rows] == [
@@ -80,3 +80,14 @@ def test_both_ways_start_from_the_weak_encoder_and_a_second_command_computes_not
     monkeypatch.setattr(weak_start, "trained_encoder", lambda *_, **__: pytest.fail("trained again"))
     weak_start.measure_all(arguments, tmp_path, settings)
     assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 7
+
+
+def test_a_larger_batch_keeps_the_dialogues_of_a_step(tiny_folder):
+    settings = settings_from_dict({"corpora": ["calls"], "encoder": {"name": tiny_folder}})
+    asked = {"dialogues": "all", "epochs": 1, "rate": None}
+    of = {
+        batch: weak_start.papers(settings, "calls", argparse.Namespace(batch=batch, **asked)).train
+        for batch in (None, 10, 20)
+    }
+    sizes = [(train.batch_size, train.gradient_accumulation) for train in of.values()]
+    assert sizes == [(5, 4), (10, 2), (20, 1)]

@@ -11,9 +11,9 @@ guesses masked words of the train split, 8 turns at a time with separators betwe
 of params.yaml and the preset dial2vec-paper, with separators as in its published code, and `--dialogues` and `--epochs`
 instead of the whole: both are in the rows. Scored are the test split's purity, Spearman and MAP.
 
-Rows go to weak_start.jsonl, work to artifacts/weak_start/. Rows of the same seed, dialogues, epochs and rate
-are not computed again: take those out by hand whose recipe has changed since. A killed command continues from the last
-whole checkpoint of its training.
+Rows go to weak_start.jsonl or `--results`, work to artifacts/weak_start/. Rows of the same seed, dialogues, epochs and
+rate are not computed again: take those out by hand whose recipe has changed since. A killed command continues from the
+last whole checkpoint of its training.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from dial2vec.training.data import first_turns, training_order, word_counts_of_t
 from dial2vec.training.loop import Names, train
 from dial2vec.training.methods.masked import MaskedSet, masked_head
 from dial2vec.training.utterances import NONE
+from dial2vec_papers.device import take_device
 from dial2vec_papers.presets import with_preset
 from dial2vec_papers.tables.course import trained_encoder
 from study import add_row, is_known, read_rows, run_study, table_of_ways
@@ -66,19 +67,25 @@ def add_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--dialogues", default="2000", help="training dialogues of the paper's method, or all")
     run.add_argument("--epochs", type=int, default=1, help="of the paper's method; 0 is the published script's number")
     run.add_argument("--rate", type=float, help="learning rate of the paper's method; default: the preset's")
+    run.add_argument(
+        "--batch", type=int, help="dialogues read at once by the paper's method, which steps by 20; default: 5"
+    )
+    run.add_argument("--device", help="cpu, cuda or cuda:1; default: a GPU if there is one")
+    run.add_argument("--results", type=Path, default=RESULTS, help="JSON Lines file of the rows, read and added to")
     run.add_argument("--recipe-dialogues", type=int, help="train.max_dialogues of the recipe; default: params.yaml's")
     run.add_argument("--judged", type=int, help="number of test dialogues, for a trial; default: all")
 
 
 def measure_all(arguments: argparse.Namespace, root: Path, settings: Settings) -> None:
     """Measure the strong start once, then each seed's weak start, the recipe and the paper's method from it."""
+    take_device(arguments.device)
     for corpus in arguments.corpora:
         artifacts = Artifacts(root, corpus)
         judged = [one for one in read_dialogues(artifacts.split("test")) if one.label is not None][: arguments.judged]
         strong = {"corpus": corpus, "way": Path(arguments.base).name, "judged": len(judged)}
-        if not is_known(RESULTS, strong):
+        if not is_known(arguments.results, strong):
             encoder = DialogueEncoder.from_pretrained(arguments.base, input=READING)
-            add_row(RESULTS, strong | figures(encoder, judged, settings))
+            add_row(arguments.results, strong | figures(encoder, judged, settings))
         for seed in arguments.seeds:
             one_seed(arguments, artifacts, judged, replace(settings, seed=seed))
 
@@ -91,8 +98,8 @@ def one_seed(arguments: argparse.Namespace, artifacts: Artifacts, judged: list[D
     key = {"corpus": artifacts.corpus, "seed": settings.seed, "judged": len(judged), **part}
     if not (start / "config.json").is_file():
         weak_start(list(read_dialogues(artifacts.split("train"))), start, settings, arguments)
-    if not is_known(RESULTS, weak := key | {"way": "weak start"}):
-        add_row(RESULTS, weak | figures(DialogueEncoder.from_pretrained(start), judged, settings))
+    if not is_known(arguments.results, weak := key | {"way": "weak start"}):
+        add_row(arguments.results, weak | figures(DialogueEncoder.from_pretrained(start), judged, settings))
     settings = replace(settings, encoder=replace(settings.encoder, name=str(start), input=READING))
     for name, ours, rules in (
         ("recipe", recipe(settings, arguments), ("label_free", "last")),
@@ -105,13 +112,13 @@ def one_seed(arguments: argparse.Namespace, artifacts: Artifacts, judged: list[D
         }
         mark = digest(asdict(ours))
         for rule in rules:
-            if is_known(RESULTS, row := key | {"way": f"{name}, {RULES[rule]}"} | about):
+            if is_known(arguments.results, row := key | {"way": f"{name}, {RULES[rule]}"} | about):
                 continue
             chosen = replace(ours, select=replace(ours.select, selection=rule))
             folder = work / f"{name.split()[0]}-{mark}"
             encoder, training = trained_encoder(artifacts, chosen, folder, mark=mark, with_choices=True)
             more = {"settings": mark, "chosen": training.chosen, "steps": training.steps}
-            add_row(RESULTS, row | more | figures(encoder, judged, settings))
+            add_row(arguments.results, row | more | figures(encoder, judged, settings))
 
 
 def papers_name(arguments: argparse.Namespace) -> str:
@@ -130,10 +137,20 @@ def papers(settings: Settings, corpus: str, arguments: argparse.Namespace) -> Se
     whole = with_preset(settings, "dial2vec-paper", corpus=corpus)
     dialogues = None if arguments.dialogues == "all" else int(arguments.dialogues)
     epochs = arguments.epochs or whole.train.epochs
-    steps = (dialogues or 0) * epochs // (whole.train.batch_size * whole.train.gradient_accumulation)
+    step = whole.train.batch_size * whole.train.gradient_accumulation
+    steps = (dialogues or 0) * epochs // step
     every = max(1, steps // CHECKPOINTS) if dialogues else whole.train.checkpoint_steps
     rate = arguments.rate or whole.train.learning_rate
-    training = replace(whole.train, max_dialogues=dialogues, epochs=epochs, checkpoint_steps=every, learning_rate=rate)
+    batch = arguments.batch or whole.train.batch_size
+    training = replace(
+        whole.train,
+        max_dialogues=dialogues,
+        epochs=epochs,
+        checkpoint_steps=every,
+        learning_rate=rate,
+        batch_size=batch,
+        gradient_accumulation=max(1, step // batch),
+    )
     return replace(whole, train=training, encoder=replace(whole.encoder, input=READING), evaluate=settings.evaluate)
 
 

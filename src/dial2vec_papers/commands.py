@@ -45,6 +45,17 @@ DATA |= {
 }
 
 
+def _take_device(_: click.Context, __: click.Parameter, device: str | None) -> None:
+    from dial2vec_papers.device import take_device
+
+    take_device(device)
+
+
+DEVICE = click.option(
+    "--device", callback=_take_device, expose_value=False, help="cpu, cuda or cuda:1; default: a GPU if there is one."
+)
+
+
 def with_data(command: Command) -> Command:
     """Return a command with the options of `DATA`."""
     for option in reversed(DATA.values()):
@@ -85,6 +96,7 @@ def names_of(tasks: str) -> tuple[str, ...]:
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
 @click.option("--cells", type=click.Path(path_type=Path), help="JSON Lines file of cells: read, and added to.")
+@DEVICE
 @click.option("--track/--no-track", default=True, help="Do without DVC and MLflow: prepare missing splits, log no run.")
 def tables(
     systems: tuple[str, ...],
@@ -183,6 +195,7 @@ def augment(
 @click.option("--pictures", type=click.Path(path_type=Path), help="Folder for t-SNE maps of intents and of answers.")
 @click.option("--seed", default=42, show_default=True, type=click.IntRange(0, 2**31), help="Random seed.")
 @click.option("--output", type=click.Path(path_type=Path), help="JSON Lines file for the results.")
+@DEVICE
 def evaluate(
     model: str | None,
     baseline: str | None,
