@@ -103,6 +103,8 @@ class FileCorpus:
     source: ClassVar[str] = ""
     # Name -> regular expression of the end of the path, of every file that the corpus must have.
     expected: ClassVar[Mapping[str, str]] = {}
+    # Whether the corpus is read without those that are absent, too.
+    in_parts: ClassVar[bool] = False
     options: Read = field(default_factory=Read)
 
     @contextlib.contextmanager
@@ -138,6 +140,15 @@ class FileCorpus:
             for name, pattern in self.expected.items()
             if not any(re.fullmatch(rf"(?:^|.*/)(?:{pattern})", path) for path in paths)
         ]
+
+    def at_hand(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> set[str]:
+        """Return the names of the files to read; absent ones of a corpus that is read in parts go to `quarantine`."""
+        absent = self.absent(sources) if self.in_parts else []
+        if len(absent) == len(self.expected):
+            return set(absent)
+        reason = "the file is absent, so its dialogues are left out"
+        quarantine += [Quarantined(Origin(name, 0), "", reason) for name in absent]
+        return set(self.expected).difference(absent)
 
     def unusable(self, sources: CorpusFiles) -> CorpusError | None:
         """Return the error for files without any usable dialogue; None if that is none."""
@@ -188,8 +199,9 @@ class ListCorpus(FileCorpus):
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the dialogues of all files."""
+        at_hand = self.at_hand(sources, quarantine)
         for name, (group, split) in self.lists.items():
-            for file, _ in sources.matching(self.expected[name]):
+            for file, _ in sources.matching(self.expected[name]) if name in at_hand else ():
                 for number, content in records_of(file):
                     yield Origin(file.address, number), Element(group, split, number, content)
 

@@ -23,6 +23,7 @@ class Gsim(ListCorpus):
         "https://github.com/google-research-datasets/simulated-dialogue/archive/refs/heads/master.zip"
     )
     source: ClassVar[str] = "https://github.com/google-research-datasets/simulated-dialogue"
+    in_parts: ClassVar[bool] = True
     lists: ClassVar[Lists] = {
         f"sim-{letter}/{split}.json": (f"{domain}/{split}", split)
         for letter, domain in DOMAINS.items()

@@ -31,13 +31,14 @@ class MsrE2e(FileCorpus):
 
     url: ClassVar[str | None] = "https://github.com/xiul-msr/e2e_dialog_challenge/archive/refs/heads/master.zip"
     splitting: ClassVar[Splitting] = "shuffled"
+    in_parts: ClassVar[bool] = True
     source: ClassVar[str] = "https://github.com/xiul-msr/e2e_dialog_challenge (data/)"
     expected: ClassVar[Mapping[str, str]] = literal(f"{domain}_all.tsv" for domain in DOMAINS)
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the sessions of all domains."""
-        for domain in DOMAINS:
-            file = sources.only(self.expected[f"{domain}_all.tsv"])
+        for name in sorted(self.at_hand(sources, quarantine)):
+            file, domain = sources.only(self.expected[name]), name.removesuffix("_all.tsv")
             for session, group in groupby(_rows(file), key=lambda row: row[1][0]):
                 rows = list(group)
                 yield Origin(file.address, rows[0][0]), (domain, session, rows)

@@ -1,7 +1,10 @@
 from pathlib import Path
 
+import pytest
+
 from conversations.dialogue import Dialogue, Turn
-from tests.papers.corpora.upstream import gsim, read
+from dial2vec.errors import CorpusError
+from tests.papers.corpora.upstream import WHOLE, gsim, read
 
 
 def test_users_begin_and_the_domain_is_label_and_part_of_the_id(tmp_path: Path):
@@ -22,3 +25,14 @@ def test_later_turn_without_the_system_is_quarantined(tmp_path: Path):
     assert [(found.dialogue_id, found.reason) for found in quarantine] == [
         ("movie/dev/d_2", "the key 'system_utterance' is missing")
     ]
+
+
+def test_files_that_are_absent_are_named_and_the_others_are_read(tmp_path: Path):
+    dialogues, quarantine = read("gsim", tmp_path, {"data/sim-R/train.json": None, "data/sim-R/test.json": None})
+    assert [dialogue.dialogue_id for dialogue in dialogues if dialogue.labels == ("restaurant",)] == [
+        "restaurant/dev/d_1"
+    ]
+    assert [str(entry.origin) for entry in quarantine] == ["sim-R/train.json", "sim-R/test.json"]
+    assert {entry.reason for entry in quarantine} == {"the file is absent, so its dialogues are left out"}
+    with pytest.raises(CorpusError, match=r"gsim holds no file .*; expected those of https"):
+        read("gsim", tmp_path / "none", dict.fromkeys(WHOLE["gsim"]) | {"readme.txt": "none"})

@@ -59,3 +59,11 @@ def test_table_with_other_columns_is_refused(tmp_path: Path):
 )
 def test_only_marks_around_a_whole_text_are_removed(cell: str, text: str):
     assert unquoted(cell) == text
+
+
+def test_a_domain_whose_file_is_absent_is_named_and_the_others_are_read(tmp_path: Path):
+    dialogues, quarantine = read("msr_e2e", tmp_path, {"data/restaurant_all.tsv": None})
+    assert {label for dialogue in dialogues for label in dialogue.labels} == {"movie", "taxi"}
+    assert [(str(entry.origin), entry.reason) for entry in quarantine] == [
+        ("restaurant_all.tsv", "the file is absent, so its dialogues are left out")
+    ]
