@@ -40,7 +40,7 @@ from dial2vec.training.data import first_turns, training_order, word_counts_of_t
 from dial2vec.training.loop import Names, train
 from dial2vec.training.methods.masked import MaskedSet, masked_head
 from dial2vec.training.utterances import NONE
-from dial2vec_papers.device import take_device
+from dial2vec_papers.commands import take_device
 from dial2vec_papers.presets import with_preset
 from dial2vec_papers.tables.course import trained_encoder
 from study import add_row, is_known, read_rows, run_study, table_of_ways

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -28,31 +29,34 @@ FILES = {
 LOSSES = click.Choice(["simclr", "release"])
 DATA = {name: click.option(f"--{name}", type=click.Path(path_type=Path), help=words) for name, words in FILES.items()}
 DATA |= {
-    "limit": click.option(
-        "--limit", default=1000, show_default=True, type=click.IntRange(1), help="Largest number of queries."
-    ),
-    "shots": click.option(
-        "--shot", "shots", multiple=True, type=click.IntRange(1), help="Examples to train on; may be repeated."
-    ),
+    "limit": click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Most queries."),
+    "shots": click.option("--shot", "shots", multiple=True, type=click.IntRange(1), help="Examples to train on."),
     "draws": click.option("--draws", type=click.IntRange(1), help="Draws of these examples."),
     "loss": click.option(
-        "--loss",
-        type=LOSSES,
-        default="simclr",
-        show_default=True,
-        help="Loss of the task answers: the paper's, or that of its code.",
+        "--loss", type=LOSSES, default="simclr", help="Of the task answers: the paper's or its code's."
     ),
 }
 
 
-def _take_device(_: click.Context, __: click.Parameter, device: str | None) -> None:
-    from dial2vec_papers.device import take_device
+def take_device(device: str | None) -> None:
+    """Let this process, and those that it starts, see no other GPU than `device`; None takes one if there is one.
 
-    take_device(device)
+    :param device: "cpu", "cuda" or "cuda:1".
+    :raises Dial2vecError: if there is no such device.
+    """
+    if device is None:
+        return
+    kind, _, number = device.partition(":")
+    if kind == "cpu" or number:
+        os.environ["CUDA_VISIBLE_DEVICES"] = number
+    import torch
+
+    if kind not in ("cpu", "cuda") or (kind == "cuda" and not torch.cuda.is_available()):
+        raise Dial2vecError(f"found no device {device!r}; expected cpu, cuda or cuda:1. Name another device.")
 
 
 DEVICE = click.option(
-    "--device", callback=_take_device, expose_value=False, help="cpu, cuda or cuda:1; default: a GPU if there is one."
+    "--device", callback=lambda *given: take_device(given[-1]), expose_value=False, help="cpu, cuda or cuda:1."
 )
 
 
@@ -236,16 +240,8 @@ def evaluate(
     if baseline is not None:
         start = load_settings(find_root() / "params.yaml").encoder.name
         system = ToFit(baseline, corpora[0], kept[corpora[0]].split("train"), start)
-    evaluate_system(
-        system,
-        names_of(tasks),
-        sources,
-        similarity=similarity,
-        seed=seed,
-        output=output,
-        pictures=pictures,
-        say=click.echo,
-    )
+    names, say = names_of(tasks), click.echo
+    evaluate_system(system, names, sources, similarity=similarity, seed=seed, output=output, pictures=pictures, say=say)
 
 
 @click.command(epilog=examples("dial2vec papers queries ubuntu_v2 --split test --output queries.jsonl"))

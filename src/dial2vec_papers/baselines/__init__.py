@@ -31,7 +31,7 @@ from dial2vec_papers.baselines import (
     word2vec,
     word_vectors,
 )
-from dial2vec_papers.baselines.encode import Encode
+from dial2vec_papers.baselines.text import Encode
 
 
 class Baseline(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec_papers.baselines.encode import Encode
+from dial2vec_papers.baselines.text import Encode
 
 
 def fit(

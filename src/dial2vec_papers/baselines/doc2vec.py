@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec_papers.baselines.encode import Encode
-from dial2vec_papers.baselines.text import lower_words, vocabulary
+from dial2vec_papers.baselines.text import Encode, lower_words, vocabulary
 
 DIMENSIONS = 300
 # Passes over the train split, and over each inferred dialogue.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from dial2vec.draws import drawn
 from dial2vec.errors import CorpusError
-from dial2vec_papers.baselines.encode import Encode
+from dial2vec_papers.baselines.text import Encode
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec_papers.baselines.encode import Encode
 from dial2vec_papers.baselines.encoder_mean import Map, fit_mean_map, require_different
+from dial2vec_papers.baselines.text import Encode
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec_papers.baselines.encode import Encode
-from dial2vec_papers.baselines.text import lower_words, vocabulary
+from dial2vec_papers.baselines.text import Encode, lower_words, vocabulary
 
 # Passes over the train split; the online variant learns far less from a few thousand dialogues.
 PASSES = 20

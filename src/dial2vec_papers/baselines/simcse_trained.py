@@ -18,7 +18,7 @@ import numpy as np
 
 from conversations.dialogue import Dialogue
 from dial2vec_papers.baselines.by_utterance import average_utterances
-from dial2vec_papers.baselines.encode import Encode
+from dial2vec_papers.baselines.text import Encode
 
 TEMPERATURE, BATCH, LEARNING_RATE = 0.05, 64, 3e-5
 # One pass over a seeded draw of at most `MAX_STEPS` batches of different utterances.

@@ -1,10 +1,13 @@
-"""Words and vocabulary of the baselines that count words."""
+"""The type that a fit returns, and the words of the baselines that count words."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from conversations.words import UNSPACED
@@ -13,6 +16,8 @@ from dial2vec.errors import CorpusError
 # Letters and digits; single characters in scripts without spaces between words.
 WORD = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
 LEAST_DIALOGUES = 2
+# Dialogues -> vectors [n, d], a row per dialogue; nothing is learnt from these dialogues.
+Encode = Callable[[Sequence[Dialogue]], NDArray[np.float32]]
 
 
 def lower_words(dialogue: Dialogue) -> list[str]:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec_papers.baselines.encode import Encode
-from dial2vec_papers.baselines.text import lower_words, vocabulary
+from dial2vec_papers.baselines.text import Encode, lower_words, vocabulary
 
 # Fewer if the train split has fewer dialogues or words.
 DIMENSIONS = 256

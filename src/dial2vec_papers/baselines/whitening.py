@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec_papers.baselines.encode import Encode
 from dial2vec_papers.baselines.encoder_mean import Map, fit_mean_map, require_different
+from dial2vec_papers.baselines.text import Encode
 
 # Smallest variance that is scaled up, as a share of the largest. Below are rounding errors of float32, and directions
 # that the dialogues do not span.

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from conversations.dialogue import Dialogue
-from dial2vec_papers.baselines.encode import Encode
-from dial2vec_papers.baselines.text import lower_words, vocabulary
+from dial2vec_papers.baselines.text import Encode, lower_words, vocabulary
 from dial2vec_papers.baselines.word_vectors import averaged
 
 # The window is the number of words on each side that a word predicts, also across turns.

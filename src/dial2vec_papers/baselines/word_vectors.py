@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from dial2vec.errors import ModelError
-from dial2vec_papers.baselines.encode import Encode
-from dial2vec_papers.baselines.text import lower_words
+from dial2vec_papers.baselines.text import Encode, lower_words
 
 log = logging.getLogger(__name__)
 TABLE = "glove-wiki-gigaword-300"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import unquote
@@ -211,7 +212,8 @@ def run_cells(
     for folder in {work_folder(root, place) for place in finished} - {work_folder(root, place) for place in missing}:
         shutil.rmtree(folder, ignore_errors=True)
     say(f"{len(grid) - len(missing)} of {len(grid)} cells are there, {len(missing)} to compute")
-    for number, (place, result) in enumerate(_computed(root, settings, missing, jobs, track, say), start=1):
+    compute = partial(_compute, root, settings, track)
+    for number, (place, result) in enumerate(_computed(compute, missing, jobs, say), start=1):
         head = f"[{number}/{len(missing)}] {place}"
         if isinstance(result, Cell):
             say(f"{head}: {_in_words(result)}")
@@ -227,14 +229,14 @@ def run_cells(
 
 
 def _computed(
-    root: Path, settings: Settings, missing: Sequence[Place], jobs: int, track: bool, say: Callable[[str], None]
+    compute: Callable[..., Cell | str], missing: Sequence[Place], jobs: int, say: Callable[[str], None]
 ) -> Iterator[tuple[Place, Cell | str]]:
     """Compute cells, and yield each, or the reason of its failure; those of one training come one after the other."""
     if jobs == 1:
         for group in by_training(missing):
             for place in group:
                 say(f"{place} ...")
-                yield place, _compute(root, settings, place, keep_training=place is not group[-1], track=track)
+                yield place, compute(place, keep_training=place is not group[-1])
         return
     with (
         _threads(jobs),
@@ -242,7 +244,7 @@ def _computed(
         ProcessPoolExecutor(jobs, get_context("spawn"), initializer=begin_worker, initargs=(os.getpid(),)) as pool,
     ):
         try:
-            waiting = [pool.submit(_compute_group, root, settings, group, track) for group in by_training(missing)]
+            waiting = [pool.submit(_compute_group, compute, group) for group in by_training(missing)]
             for done in as_completed(waiting):
                 yield from done.result()
         except BrokenProcessPool as error:
@@ -262,14 +264,11 @@ def by_training(places: Sequence[Place]) -> list[list[Place]]:
     return list(groups.values())
 
 
-def _compute_group(
-    root: Path, settings: Settings, group: Sequence[Place], track: bool
-) -> list[tuple[Place, Cell | str]]:
-    last = group[-1]
-    return [(place, _compute(root, settings, place, keep_training=place is not last, track=track)) for place in group]
+def _compute_group(compute: Callable[..., Cell | str], group: Sequence[Place]) -> list[tuple[Place, Cell | str]]:
+    return [(place, compute(place, keep_training=place is not group[-1])) for place in group]
 
 
-def _compute(root: Path, settings: Settings, place: Place, *, keep_training: bool, track: bool) -> Cell | str:
+def _compute(root: Path, settings: Settings, track: bool, place: Place, *, keep_training: bool) -> Cell | str:
     try:
         return compute_cell(root, place, settings, keep_training=keep_training, track=track)
     except Dial2vecError as error:

@@ -47,8 +47,10 @@ ROWS: dict[str, Callable[[System], bool]] = {
 }
 CSV_COLUMNS = ("model", "corpus", "task", "data", "kind", "metric", "mean", "sd", "seeds")
 TITLES = {"map": "MAP", "mrr": "MRR", "spearman": "Spearman"}
-# Tasks of the table of other tasks.
-OTHERS = ("inference", "intent_fine_tuning", "answer_fine_tuning", "action_prediction")
+# Tasks with columns of their own, and kinds of response selection without.
+SHOWN = ("intent_classification", "out_of_scope_detection", "semantic_retrieval", "response_selection", "robustness")
+OTHER_KINDS = ("given", "last 1 turn")
+SENTENCES = ("candidate_ranking", "sentence_pairs")
 # Sets whose published figures are not comparable: `tasks.intents.read_hwu64` says why.
 NOT_COMPARABLE = ("hwu64",)
 
@@ -171,21 +173,19 @@ def _out_of_scope(corpus: str, groups: CellGroups, data_key: str) -> str:
 
 def _sentences(corpus: str, groups: CellGroups, data_key: str) -> str:
     words = (
-        "SR, MAP and MRR of given candidates, and D-STS, Spearman's correlation with people's scores (Liu et al. 2021, "
-        "section 5.1). Published on the paper's own files."
+        f"## Sentences, trained on {corpus}\n\nSR, MAP and MRR of given candidates, and D-STS, Spearman's correlation "
+        "with people's scores (Liu et al. 2021, section 5.1). Published on the paper's own files."
     )
-    wanted = ("candidate_ranking", "sentence_pairs")
-    words = f"## Sentences, trained on {corpus}\n\n{words}"
-    return _all_of(corpus, groups, data_key, lambda key: key.task in wanted, words, reported="sentences")
+    return _all_of(corpus, groups, data_key, lambda key: key.task in SENTENCES, words, reported="sentences")
 
 
 def _others(corpus: str, groups: CellGroups, data_key: str) -> str:
-    """Return the tasks that are run only if they are named or given data, with a column per figure."""
-    words = f"## Other tasks, trained on {corpus}\n\nEach figure of the tasks that were named, and of given candidates."
-    given = ("given", "last 1 turn")
-    return _all_of(
-        corpus, groups, data_key, lambda key: key.task in OTHERS or key.kind.endswith(given), words, reported="others"
-    )
+    """Return a table of the other tasks, of given candidates and of single utterances."""
+
+    def shown(key: Key) -> bool:
+        return key.task not in (*SHOWN, *SENTENCES) or key.kind.endswith(OTHER_KINDS)
+
+    return _all_of(corpus, groups, data_key, shown, f"## Other tasks, trained on {corpus}", reported="")
 
 
 def _all_of(
@@ -193,7 +193,7 @@ def _all_of(
 ) -> str:
     """Return a table with a column for each figure that is to be shown, but drops; "" if there is none."""
     measured = [figures_of(cell, data_key) for (where, _), group in groups.items() if where == corpus for cell in group]
-    keys = sorted({key for figures in measured for key in figures if shown(key) and "drop" not in key.metric})
+    keys = sorted({key for figures in measured for key in figures if shown(key) and not key.metric.endswith("_drop")})
     rows = _rows(corpus, groups, data_key, [(key,) for key in keys], reported=reported)
     titles = [TITLES.get(key.metric, key.metric.replace("_", " ")) for key in keys]
     heads = [", ".join(filter(None, (key.data, key.kind, title))) for key, title in zip(keys, titles, strict=True)]

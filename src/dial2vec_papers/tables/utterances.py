@@ -50,17 +50,14 @@ class TaskData(Sources):
         return f"{TASKS_VERSION}-{digest.hexdigest()[:16]}"
 
     def check(self) -> None:
-        """Raise a Dial2vecError if a named task is unknown or has no data, or a file cannot be read."""
+        """Raise a Dial2vecError if a named task is unknown or has no data, or a file does not exist."""
         self._files()
         tasks_with_data(self.names, replace(self, dialogues=(("", Path()),)))
-        if own := self._named(self):
-            check_sources(own, self, seed=0)
 
     def check_split(self, artifacts: Artifacts, *, seed: int) -> None:
-        """Raise a CorpusError if the splits of a corpus have too few answers for the tasks."""
+        """Raise a CorpusError if data cannot be read, or the splits of a corpus have too few answers for the tasks."""
         own = self.with_splits(artifacts)
-        if names := [name for name in self._named(own) if "--corpus" in OPTIONS[name]]:
-            check_sources(names, own, seed=seed)
+        check_sources(self._named(own), own, seed=seed)
 
     def with_splits(self, artifacts: Artifacts) -> Sources:
         """Return the data with the splits of a corpus."""

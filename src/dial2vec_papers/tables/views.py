@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue, read_dialogues
 from dial2vec.config import Settings
-from dial2vec.errors import CorpusError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec_papers.tables.systems import System
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.encoder.tokens import Batch
-    from dial2vec_papers.baselines.encode import Encode
+    from dial2vec_papers.baselines.text import Encode
 
 ViewVectors = dict[str, NDArray[np.float32]]
 
@@ -31,7 +30,6 @@ def fitted_baseline(
 
     :param judged: dialogues whose number of labels is the number of topics, if the baseline has topics.
     :param on_tasks: True to encode utterances and contexts: topics are then no clusters.
-    :raises CorpusError: if there are fewer than 2 labels.
     :raises ModelError: if its library or its model is missing.
     """
     from dial2vec_papers.baselines import fit_baseline
@@ -41,21 +39,10 @@ def fitted_baseline(
         read_dialogues(artifacts.split("train")),
         seed=settings.seed,
         start=settings.encoder.name,
-        topics=_n_labels(judged) if system.topics and not on_tasks else None,
+        topics=len({dialogue.label for dialogue in judged}) if system.topics and not on_tasks else None,
         on_tasks=on_tasks,
         title=system.title,
     )
-
-
-def _n_labels(judged: Sequence[Dialogue]) -> int:
-    """Return the number of different labels, as for k-means; the assignment of labels is not used."""
-    n = len({dialogue.label for dialogue in judged} - {None})
-    if n < 2:
-        raise CorpusError(
-            f"the {len(judged)} judged dialogues have {n} different labels, and LDA takes as many topics; expected at "
-            "least 2. Give the number: topics=10."
-        )
-    return n
 
 
 def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch_size: int) -> ViewVectors:

@@ -11,7 +11,7 @@ from typing import Any
 from dial2vec.errors import CorpusError, described
 from dial2vec_papers.corpora.source_files import json_of, lines_of, records_of
 from dial2vec_papers.tasks.encoding import Context, Spoken
-from dial2vec_papers.tasks.intent_files import IntentFiles, open_intent_files
+from dial2vec_papers.tasks.intents import IntentFiles, open_intent_files
 
 # Speaker, "user" or "system", text, and actions.
 ActedTurn = tuple[str, str, frozenset[str]]

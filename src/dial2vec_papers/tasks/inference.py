@@ -13,8 +13,7 @@ from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import stepped
 from dial2vec.training.methods.dse import labelled_pairs
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct
-from dial2vec_papers.tasks.records import TaskResult, points, timed
-from dial2vec_papers.tasks.tab_rows import tab_rows
+from dial2vec_papers.tasks.records import TaskResult, points, tab_rows, timed
 
 # Labels of Dialogue NLI, SNLI and MultiNLI -> whether the second sentence follows from the first; None for neither.
 LABELS = {

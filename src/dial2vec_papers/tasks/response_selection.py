@@ -48,10 +48,6 @@ class Queries:
     settings: dict[str, Setting]
     left_out: int = 0
 
-    def ranks(self, top: Sequence[int]) -> list[int]:
-        """Return the ranks k of `top` that a response can miss: below the largest number of candidates."""
-        return [k for k in top if k < self.candidates.shape[1]]
-
 
 @timed("numpy")
 def select_responses(
@@ -80,7 +76,7 @@ def select_responses(
         task="response_selection",
         data=queries.data,
         n=len(ranks),
-        figures=ranking_figures(ranks, queries.ranks(top)),
+        figures=ranking_figures(ranks, queries, top),
         settings=queries.settings | settings | {"similarity": reader.similarity},
         left_out=queries.left_out,
         cut=count_cut(reader, read),
@@ -278,7 +274,8 @@ def _poly_scores(asked: NDArray[np.float32], candidates: NDArray[np.float64], lo
     return scores / np.where(reach > 0, reach, 1)[:, None]
 
 
-def ranking_figures(ranks: NDArray[np.int64], top: Sequence[int]) -> dict[str, float]:
-    """Return "recall_at_k" for each k and "mrr" of ranks from 1, in points, as `select_responses` defines them."""
-    shares = {f"recall_at_{k}": points(float((ranks <= k).mean())) for k in top}
+def ranking_figures(ranks: NDArray[np.int64], queries: Queries, top: Sequence[int]) -> dict[str, float]:
+    """Return "recall_at_k" for each k that a query can miss, and "mrr" of ranks from 1, in points."""
+    most = queries.candidates.shape[1]
+    shares = {f"recall_at_{k}": points(float((ranks <= k).mean())) for k in top if k < most}
     return shares | {"mrr": points(float((1 / ranks).mean()))}

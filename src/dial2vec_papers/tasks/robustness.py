@@ -49,7 +49,7 @@ def select_responses_perturbed(
     figures: dict[str, float] = {}
     for called, read in contexts.items():
         ranks = ranks_of_responses(*encoded, queries, read, similarity=reader.similarity)
-        own = ranking_figures(ranks, queries.ranks(top))
+        own = ranking_figures(ranks, queries, top)
         for name, figure in own.items():
             figures[f"{called}_{name}"] = figure
             if called != CLEAN:

@@ -17,8 +17,7 @@ from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import COSINE_STEP
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct
 from dial2vec_papers.tasks.intents import Sentences
-from dial2vec_papers.tasks.records import Setting, TaskResult, points, timed
-from dial2vec_papers.tasks.tab_rows import tab_rows
+from dial2vec_papers.tasks.records import Setting, TaskResult, points, tab_rows, timed
 
 # Fills the rows of queries with fewer candidates.
 NONE = -1

@@ -13,8 +13,7 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import stepped
 from dial2vec_papers.tasks.encoding import Reader, encode_distinct
-from dial2vec_papers.tasks.records import TaskResult, points, timed
-from dial2vec_papers.tasks.tab_rows import tab_rows
+from dial2vec_papers.tasks.records import TaskResult, points, tab_rows, timed
 
 
 @dataclass(frozen=True, slots=True)
