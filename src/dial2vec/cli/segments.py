@@ -78,7 +78,7 @@ def _show_dialogue(collection: CollectionFolder, dialogue_id: str, *, as_json: b
     from dial2vec.collection.segments.segments import segments_of
 
     [dialogue] = collection.dialogues([collection.row(dialogue_id)])
-    rows = segments_of(collection, dialogue_id)
+    rows = segments_of(collection, [dialogue_id])
     if not rows:
         raise Dial2vecError(
             f"dialogue {dialogue_id!r} of {collection.folder} has no segments, because it was added later; expected "

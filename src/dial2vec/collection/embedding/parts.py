@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from conversations.dialogue import Origin, Quarantined, write_quarantine
 from conversations.files import atomic_path
@@ -28,8 +28,6 @@ ID, VECTOR = "dialogue_id", "embedding"
 LINE, LONG, METADATA = "line", "long", "metadata"
 # Columns of metadata in the output; a corpus whose keys differ from dialogue to dialogue has more.
 MOST_COLUMNS = 200
-# Python's hashes of texts, which differ from process to process.
-Hashes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +109,13 @@ def embed_part(
 def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterator[pa.Table]:
     """Yield the table of each part, without dialogues whose id was used before in the corpus; these go to `quarantine`.
 
-    In memory are one part, the repeated ids and, for a while, 9 bytes per dialogue of the corpus.
+    In memory are one part, and for a while the ids of the corpus.
     """
-    suspects = _hashes_that_repeat(parts)
-    seen: set[str] = set()
+    repeated, seen = _ids_that_repeat(parts), set[str]()
     for part in parts:
         table = pq.read_table(part.vectors)
         keep = np.ones(len(table), dtype=bool)
-        for row in np.flatnonzero(_among(_hashes(table[ID]), suspects)) if len(suspects) else ():
+        for row in np.flatnonzero(pc.is_in(table[ID], value_set=repeated)) if len(repeated) else ():
             name = table[ID][row].as_py()
             if name in seen:
                 keep[row] = False
@@ -134,27 +131,11 @@ def output_kinds(parts: Sequence[Part]) -> dict[str, Evidence]:
     return dict(islice(kinds.items(), MOST_COLUMNS))
 
 
-def _hashes_that_repeat(parts: Sequence[Part]) -> Hashes:
-    """Return the hashes that occur more than once, sorted, each once."""
-    hashes, first = np.empty(sum(pq.read_metadata(part.vectors).num_rows for part in parts), dtype=np.int64), 0
-    for part in parts:
-        own = _hashes(pq.read_table(part.vectors, columns=[ID])[ID])
-        hashes[first : first + len(own)] = own
-        first += len(own)
-    hashes.sort()
-    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
-
-
-def _among(hashes: Hashes, suspects: Hashes) -> NDArray[np.bool_]:
-    """Return a mask of the hashes among the suspects; `np.isin` would sort the suspects for every part."""
-    if not len(suspects):
-        return np.zeros(len(hashes), dtype=bool)
-    places = np.searchsorted(suspects, hashes).clip(max=len(suspects) - 1)
-    return np.asarray(suspects[places] == hashes)
-
-
-def _hashes(ids: pa.ChunkedArray) -> Hashes:
-    return np.fromiter(map(hash, ids.to_pylist()), dtype=np.int64, count=len(ids))
+def _ids_that_repeat(parts: Sequence[Part]) -> pa.Array:
+    """Return the ids that occur more than once."""
+    chunks = [chunk for part in parts for chunk in pq.read_table(part.vectors, columns=[ID])[ID].chunks]
+    counts = pc.value_counts(pa.chunked_array(chunks, pa.string()))
+    return counts.field("values").filter(pc.greater(counts.field("counts"), 1))
 
 
 def quarantined(part: Part) -> list[Quarantined]:

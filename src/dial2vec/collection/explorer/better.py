@@ -89,10 +89,7 @@ def _grouped(first: CollectionFolder, made: CollectionFolder) -> Decisions:
 def _with_vectors_of(made: CollectionFolder, clusters: Clusters, state: ClusterState) -> tuple[Clusters, ClusterState]:
     """Return groups of the same dialogues with centres among other vectors; an empty group has a centre of zeros."""
     units = np.asarray(made.vectors[: clusters.seen])
-    centres = np.zeros((len(state.centres), units.shape[1]), dtype=np.float32)
-    fine = np.zeros((len(state.fine_centres), units.shape[1]), dtype=np.float32)
-    for own, groups in ((centres, state.groups), (fine, state.fine)):
-        known = centres_of_groups(units, groups)
-        own[: len(known)] = np.nan_to_num(known)
+    centres = centres_of_groups(units, state.groups, len(state.centres))
+    fine = centres_of_groups(units, state.fine, len(state.fine_centres))
     fingerprint = made.manifest.fingerprint
     return replace(clusters, fingerprint=fingerprint), replace(state, centres=centres, fine_centres=fine)

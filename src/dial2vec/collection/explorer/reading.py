@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -19,7 +16,7 @@ from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.notes import read_notes
 from dial2vec.collection.clustering.speaking import speaking_turns, terms_said
 from dial2vec.collection.collection_folder import CollectionFolder, readable
-from dial2vec.collection.segments.segments import read_segments, segments_folder
+from dial2vec.collection.segments.segments import segments_of
 from dial2vec.errors import ArtifactError
 
 # Turns that are named as reasons for a group, and terms that are named in them.
@@ -29,7 +26,7 @@ REASONS, NAMED = 3, 5
 class ReaderContent:
     """What a collection knows about its dialogues beside their texts.
 
-    Groups and segments are read once. Notes are read each time, because people write them while the page is open.
+    Groups are read once, notes each time, because people write them while the page is open.
 
     :param collection: collection; dialogues that were added after clustering have no group, and so with segments.
     :raises ArtifactError: if the clusters are damaged.
@@ -52,23 +49,21 @@ class ReaderContent:
         :param rows: rows of the collection.
         :raises ArtifactError: if notes or segments are damaged.
         """
-        notes = read_notes(self._collection.folder)
+        notes, dialogues = read_notes(self._collection.folder), list(dialogues)
+        segments: dict[str, list[dict[str, Any]]] = {dialogue.dialogue_id: [] for dialogue in dialogues}
+        # Segments of another encoder are not shown.
+        with contextlib.suppress(ArtifactError):
+            for part in segments_of(self._collection, [*segments]):
+                shown = {"first": part["first_turn"], "last": part["last_turn"], "topic": part["topic_name"]}
+                segments[part["dialogue_id"]].append(shown)
         for row, dialogue in zip(rows, dialogues, strict=True):
             note = notes.get(dialogue.dialogue_id)
             yield {
-                "segments": [] if self._segments is None else self._segments.of(row),
+                "segments": segments[dialogue.dialogue_id],
                 "group": None if self._groups is None else self._groups.of(row, dialogue.dialogue_id),
                 **({"reasons": [], "terms": []} if self._groups is None else self._groups.reasons(row, dialogue)),
                 "note": None if note is None else {"text": note.text, "date": note.date},
             }
-
-    @cached_property
-    def _segments(self) -> _SegmentsOfRows | None:
-        # Segments of another encoder are not shown.
-        with contextlib.suppress(ArtifactError):
-            read_segments(self._collection)
-            return _SegmentsOfRows.read(self._collection)
-        return None
 
 
 class _Groups:
@@ -125,39 +120,3 @@ def _ranks(groups: NDArray[np.int32], similarity: NDArray[np.float32]) -> NDArra
     ranks = np.empty(len(groups), dtype=np.float64)
     ranks[order] = np.arange(len(groups)) - begins[groups[order]]
     return np.where(sizes[groups] > 1, ranks / np.maximum(sizes[groups] - 1, 1), 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _SegmentsOfRows:
-    """The segments of all dialogues: those of row r begin at `starts[r]`."""
-
-    starts: NDArray[np.int64]
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
-    topics: NDArray[np.int32]
-    names: list[str]
-
-    @classmethod
-    def read(cls, collection: CollectionFolder) -> _SegmentsOfRows:
-        path = segments_folder(collection) / "segments.parquet"
-        with readable(path, ". Make the segments again, or remove them."):
-            table = pq.read_table(path, columns=["dialogue_id", "first_turn", "last_turn", "topic_name"])
-        ids = collection.rows["dialogue_id"].combine_chunks()
-        rows = pc.index_in(table["dialogue_id"].combine_chunks(), value_set=ids).fill_null(len(ids)).to_numpy()
-        # They are in the order of the dialogues and their turns; sorting holds for a file that was edited, too.
-        order = np.lexsort((table["first_turn"].to_numpy(), rows))
-        codes = table["topic_name"].combine_chunks().dictionary_encode()
-        return cls(
-            np.searchsorted(rows[order], np.arange(len(ids) + 1)),
-            table["first_turn"].to_numpy()[order],
-            table["last_turn"].to_numpy()[order],
-            codes.indices.to_numpy()[order],
-            codes.dictionary.to_pylist(),
-        )
-
-    def of(self, row: int) -> list[dict[str, Any]]:
-        places = range(int(self.starts[row]), int(self.starts[row + 1]))
-        return [
-            {"first": int(self.first[at]), "last": int(self.last[at]), "topic": self.names[self.topics[at]]}
-            for at in places
-        ]

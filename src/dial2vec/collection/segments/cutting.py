@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.partition import Groups, Vectors
+from dial2vec.collection.clustering.partition import Groups, Vectors, largest_first
 from dial2vec.encoder.nearest import unit_rows
 
 Numbers = NDArray[np.int64]
@@ -300,12 +300,4 @@ def join_courtesies(cuts: Cuts, groups: Groups) -> tuple[Cuts, Groups]:
         cuts, rows=rows, first=cuts.first[origin], last=cuts.last[until],
         words=np.add.reduceat(cuts.words, origin), vectors=cuts.vectors[at],
     )  # fmt: skip
-    return joined, _largest_first(groups[at])
-
-
-def _largest_first(groups: Groups) -> Groups:
-    """Number the groups that are left by size."""
-    _, numbers, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    places = np.empty(len(sizes), dtype=np.int32)
-    places[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes), dtype=np.int32)
-    return places[numbers]
+    return joined, largest_first(groups[at])

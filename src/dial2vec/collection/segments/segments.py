@@ -287,14 +287,16 @@ def segments_table(collection: CollectionFolder) -> pd.DataFrame:
     return pq.read_table(segments_folder(collection) / "segments.parquet").to_pandas()
 
 
-def segments_of(collection: CollectionFolder, dialogue_id: str) -> list[dict[str, Any]]:
-    """Return the rows of `segments_table` of one dialogue.
+def segments_of(collection: CollectionFolder, dialogue_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of `segments_table` of some dialogues, those of a dialogue in the order of its turns.
 
-    :raises ArtifactError: if there are no segments.
+    :raises ArtifactError: if there are no segments, or they are damaged.
     """
     read_segments(collection)
-    chosen = [("dialogue_id", "==", dialogue_id)]
-    return pq.read_table(segments_folder(collection) / "segments.parquet", filters=chosen).to_pylist()
+    path = segments_folder(collection) / "segments.parquet"
+    with readable(path, ". Make the segments again, or remove them."):
+        rows: list[dict[str, Any]] = pq.read_table(path, filters=[("dialogue_id", "in", dialogue_ids)]).to_pylist()
+        return sorted(rows, key=lambda row: row["first_turn"])
 
 
 def topics_table(collection: CollectionFolder) -> pd.DataFrame:
