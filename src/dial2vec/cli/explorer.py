@@ -95,22 +95,18 @@ def show(
 @click.argument("dialogue_id", metavar="[ID]", required=False)
 @model_option(f"{KINDS} Default: the collection's own, for an export {UNTRAINED}.")
 @click.option("--output", metavar="PATH", type=new_path, help="The .html file to write; default: ID.html.")
-@click.option("--png", metavar="PATH", type=new_path, help="The .png file of the matrix, if wanted.")
 @click.option("--id", "named", help="The same as ID.")
-def explain(
-    source: Path, dialogue_id: str | None, model: str | None, output: Path | None, png: Path | None, named: str | None
-) -> None:
+def explain(source: Path, dialogue_id: str | None, model: str | None, output: Path | None, named: str | None) -> None:
     """Show which turns of a dialogue made its vector.
 
     The page also shows how its two sides match. SOURCE is a collection, or any export that `look` takes; ID says which
     of its dialogues, if it has several.
     """
-    for path, suffix in ((output, ".html"), (png, ".png")):
-        if path is not None and path.suffix.lower() != suffix:
-            raise Dial2vecError(f"{path} does not end in {suffix}; expected a {suffix} file. Rename it.")
+    if output is not None and output.suffix.lower() != ".html":
+        raise Dial2vecError(f"{output} does not end in .html; expected an .html file. Rename it.")
     from dial2vec.collection.explanation.explanation_page import explain_file
 
-    explain_file(source, dialogue_id=dialogue_id or named, model=model, output=output, png=png, say=click.echo)
+    explain_file(source, dialogue_id=dialogue_id or named, model=model, output=output, say=click.echo)
 
 
 @click.command(epilog=examples("dial2vec report calls --pdf", "dial2vec report calls --before 2026-05-01"))

@@ -32,7 +32,7 @@ def explained(tmp_path, tiny_folder, monkeypatch):
 
 
 def test_the_page_needs_no_network_and_shows_every_turn_with_its_share(explained, tmp_path):
-    done = explained(TWO[:1], "--png", "heat.png", name="dialogue.json")
+    done = explained(TWO[:1], name="dialogue.json")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "page.html").read_text()
     assert not re.search(r"(src|href)=\"(?!#)|@import|url\(", page)
@@ -50,7 +50,6 @@ def test_the_page_needs_no_network_and_shows_every_turn_with_its_share(explained
     assert page.count('<td class="number">0.') + page.count('<td class="number">−0.') == 1
     shares = [float(share.replace("−", "-")) for share in re.findall(r"<b>([−\d.]+) %</b>", page)]
     assert sum(shares) == pytest.approx(100, abs=0.2)
-    assert (tmp_path / "heat.png").read_bytes().startswith(b"\x89PNG")
     assert "of 3 turns make half of the vector" in done.output
     assert "wrote page.html" in done.output
 
@@ -69,10 +68,8 @@ def test_a_long_dialogue_is_shown_in_blocks_and_says_so(explained, tmp_path):
 
 
 def test_a_monologue_has_a_page_and_no_matrix(explained, tmp_path):
-    done = explained(TWO, "--id", "two", "--png", "heat.png")
-    assert "one side says nothing, so there is no matrix for heat.png" in done.output
+    assert explained(TWO, "--id", "two").exit_code == 0
     assert "nothing to match" in (tmp_path / "page.html").read_text()
-    assert not (tmp_path / "heat.png").exists()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +78,6 @@ def test_a_monologue_has_a_page_and_no_matrix(explained, tmp_path):
         ((), "holds 2 dialogues; expected one. Say which: --id one"),
         (("--id", "on"), "has no dialogue 'on', only one, two. Did you mean 'one'?"),
         (("--output", "page.pdf"), "page.pdf does not end in .html"),
-        (("--png", "heat.jpg"), "heat.jpg does not end in .png"),
     ],
 )
 def test_what_cannot_be_explained_gets_one_sentence(explained, arguments, message):

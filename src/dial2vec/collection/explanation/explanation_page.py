@@ -1,4 +1,4 @@
-"""An explanation as one HTML page, and its matrix as a PNG file."""
+"""An explanation as one HTML page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from conversations.files import atomic_path, write_text
+from conversations.files import write_text
 from conversations.formats.addresses import as_address
 from conversations.words import number
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
@@ -77,28 +77,6 @@ def explanation_headline(explanation: Explanation) -> str:
     half = int(np.searchsorted(np.cumsum(ordered), 0.5)) + 1
     most = f"turn {int(explanation.shares.argmax()) + 1:,} alone makes {_percent(ordered[0])} %"
     return f"{half:,} of {len(ordered):,} turns make half of the vector; {most}."
-
-
-def save_png(explanation: Explanation, path: Path) -> bool:
-    """Write the matrix as a PNG file, atomically; return False, without a file, if one side says nothing."""
-    from matplotlib.figure import Figure  # heavy, and needed only here
-
-    matching = explanation.matching
-    if matching is None:
-        return False
-    figure = Figure(figsize=(6.4, 5.6), dpi=150, layout="constrained")
-    axes = figure.subplots()
-    drawn = axes.imshow(matching.cosines, aspect="auto", cmap="Blues", interpolation="nearest")
-    for axis, blocks, title in zip(
-        (axes.yaxis, axes.xaxis), (matching.rows, matching.columns), _titles(explanation), strict=True
-    ):
-        ticks = _ticks(blocks)
-        axis.set_ticks(ticks, [str(blocks[tick][0] + 1) for tick in ticks])
-        axis.set_label_text(title)
-    figure.colorbar(drawn, label="mean cosine" if matching.blocked else "cosine")
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png")
-    return True
 
 
 def _turns(explanation: Explanation) -> list[ShownTurn]:
@@ -195,10 +173,9 @@ def explain_file(
     dialogue_id: str | None,
     model: str | None,
     output: Path | None,
-    png: Path | None,
     say: Callable[[str], object],
 ) -> None:
-    """Write the page of a dialogue, and its matrix as a picture if `png` is given.
+    """Write the page of a dialogue.
 
     :param path: collection, or any export.
     :param dialogue_id: id of the dialogue; None if there is only one.
@@ -220,5 +197,3 @@ def explain_file(
     write_text(output, render_explanation(explanation, model=model))
     say(explanation_headline(explanation))
     say(f"wrote {output}; open it in a browser")
-    if png is not None:
-        say(f"wrote {png}" if save_png(explanation, png) else f"one side says nothing, so there is no matrix for {png}")
