@@ -18,7 +18,7 @@ from dial2vec.data.validation.profile import LanguageSample
 from dial2vec.draws import stable_hash
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.evaluation.excerpts import excerpt
-from dial2vec.operation.drift.two_samples import Difference, FarAway, Floats, distances, energy_test, far_away
+from dial2vec.operation.drift.two_samples import Difference, FarAway, distances, energy_test, far_away
 
 # Number of far dialogues to show, and characters of each first turn.
 SHOWN, CHARACTERS = 5, 60
@@ -118,18 +118,6 @@ class Comparison:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class DriftFindings:
-    """Differences between two sets of vectors, and the reasons for an alarm.
-
-    :param reasons: Reasons for an alarm, as clauses; empty without an alarm.
-    """
-
-    difference: Difference
-    far: FarAway
-    reasons: tuple[str, ...]
-
-
 def compare(
     reference: Iterable[Dialogue], new: Iterable[Dialogue], *, encoder: Encoder, options: Drift, seed: int
 ) -> Comparison:
@@ -155,29 +143,20 @@ def compare(
                 "(drift.min_dialogues). Collect more."
             )
             return Comparison(alarm=False, verdict=verdict, reference=old_shape, new=new_shape)
-    findings = find_drift(distances(encoder.encode(old), encoder.encode(fresh)), len(old), options=options, seed=seed)
-    far = findings.far
+    between = distances(encoder.encode(old), encoder.encode(fresh))
+    difference, far = energy_test(between, len(old), seed=seed), far_away(between, len(old))
+    reasons = [*_as_a_whole(difference, options), *_by_far_ones(far, options)]
     return Comparison(
-        alarm=bool(findings.reasons),
-        verdict=_verdict(findings),
+        alarm=bool(reasons),
+        verdict=_verdict(difference, far, reasons),
         reference=old_shape,
         new=new_shape,
-        difference=findings.difference,
+        difference=difference,
         far_share=far.share,
         far_expected=far.expected,
         far_p_value=far.p_value,
         farthest=_farthest(fresh, far),
     )
-
-
-def find_drift(between: Floats, n: int, *, options: Drift, seed: int) -> DriftFindings:
-    """Test distances by the rule of `compare`.
-
-    :param between: Distances by `two_samples.distances`, [n + m, n + m].
-    :param n: Number of old vectors.
-    """
-    difference, far = energy_test(between, n, seed=seed), far_away(between, n)
-    return DriftFindings(difference, far, (*_as_a_whole(difference, options), *_by_far_ones(far, options)))
 
 
 def _drawn(dialogues: Iterable[Dialogue], most: int, seed: int) -> tuple[list[Dialogue], int]:
@@ -207,10 +186,9 @@ def _by_far_ones(far: FarAway, options: Drift) -> list[str]:
     ]
 
 
-def _verdict(findings: DriftFindings) -> str:
-    if findings.reasons:
-        return f"Drift: the new dialogues are not like the training data: {', and '.join(findings.reasons)}."
-    difference, far = findings.difference, findings.far
+def _verdict(difference: Difference, far: FarAway, reasons: Sequence[str]) -> str:
+    if reasons:
+        return f"Drift: the new dialogues are not like the training data: {', and '.join(reasons)}."
     return (
         f"No drift: the new dialogues are like the training data. As a whole they differ by {difference.effect:.3f}, "
         f"which chance does in {_percent(difference.p_value)} of all cases, and {_percent(far.share)} of them are far "
