@@ -6,10 +6,8 @@ The project is the one around here: Prefect's worker changes into it first.
 from __future__ import annotations
 
 import os
-import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any
 
 from dial2vec import telemetry
 from dial2vec.files import checkout_lock, find_root
@@ -38,12 +36,11 @@ from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.rehearsal import without_quotes
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, remember, result_rows
 from dial2vec.operation.schedule.runs import alive, killed_sentence, mark_dead, remove_old_runs, tell
-from dial2vec.operation.schedule.temporary_server import run_now
+from dial2vec.operation.schedule.temporary_server import run_now as run_now  # for the flow of a project
 from dial2vec.params import load_operation, load_settings
 from dial2vec.pipeline.free_space import require_space
 from dial2vec.project.dvc import add_data, dvc_lines, ensure_data, pull_data
 from dial2vec.project.dvc import push as push_versions
-from dial2vec.project.new import template_path
 from dial2vec.project.promotion import promote_candidate
 from dial2vec.project.prune import prune
 from dial2vec.registry.promotion import Verdict, verdict_sentence
@@ -214,11 +211,3 @@ def _tell_failure(sentence: str, schedule: Schedule) -> None:
     get_run_logger().warning(sentence)
     if problem := tell(ROOT, schedule, sentence):
         get_run_logger().warning(problem)
-
-
-def __getattr__(name: str) -> Callable[..., Any]:
-    """Return `retrain` or `main` to a `flows/retrain.py` of version 0.2, which imports the flow from here."""
-    if name not in ("retrain", "main"):
-        raise AttributeError(name)
-    flow = runpy.run_path(str(template_path("flows/retrain.py")))["retrain"]
-    return flow if name == "retrain" else lambda: run_now(ROOT, flow)
