@@ -171,7 +171,7 @@ def test_sentence_pairs_and_given_candidates_are_part_of_a_cell_if_their_files_a
     tasks = {record["task"] for record in cell.task_records[data.key()]}
     assert tasks == {"response_selection", "robustness", "sentence_pairs", "candidate_ranking"}
     page = methods_markdown([cell], data.key())
-    assert "## Other tasks, trained on calls" in page
+    assert "## Sentences, trained on calls" in page
     assert "| method | select, MAP | select, MRR | sts, Spearman |" in page
     with pytest.raises(CorpusError, match=r"no\.txt does not exist; expected a file\. Check --pairs"):
         replace(data, pairs=tmp_path / "no.txt").key()
