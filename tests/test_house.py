@@ -80,7 +80,7 @@ def layer_of(module: str) -> int:
     package, *inner = module.split(".")
     if package != "dial2vec":
         return LAYERS.index(package)
-    if not inner:
+    if inner in ([], ["__main__"]):
         return LAYERS.index("front")
     return LAYERS.index(inner[0] if (PACKAGE / inner[0]).is_dir() else "")
 

@@ -26,15 +26,15 @@ FILES = {
     "inferences": "File of sentences that follow or contradict.",
     "actions": "Folder or zip of SGD, GSIM or DSTC2.",
 }
-LOSSES = click.Choice(["simclr", "release"])
+LOSSES, POSITIVE = click.Choice(["simclr", "release"]), click.IntRange(1)
 DATA = {name: click.option(f"--{name}", type=click.Path(path_type=Path), help=words) for name, words in FILES.items()}
 DATA |= {
-    "limit": click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Most queries."),
-    "shots": click.option("--shot", "shots", multiple=True, type=click.IntRange(1), help="Examples to train on."),
-    "draws": click.option("--draws", type=click.IntRange(1), help="Draws of these examples."),
-    "loss": click.option(
-        "--loss", type=LOSSES, default="simclr", help="Of the task answers: the paper's or its code's."
+    "limit": click.option("--limit", default=1000, show_default=True, type=POSITIVE, help="Largest number of queries."),
+    "shots": click.option(
+        "--shot", "shots", multiple=True, type=POSITIVE, help="Examples to train on; may be repeated."
     ),
+    "draws": click.option("--draws", type=POSITIVE, help="Draws of these examples."),
+    "loss": click.option("--loss", type=LOSSES, default="simclr", help="Loss of answers: the paper's, or its code's."),
 }
 
 
@@ -101,7 +101,7 @@ def names_of(tasks: str) -> tuple[str, ...]:
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
 @click.option("--cells", type=click.Path(path_type=Path), help="JSON Lines file of cells: read, and added to.")
 @DEVICE
-@click.option("--track/--no-track", default=True, help="Do without DVC and MLflow: prepare missing splits, log no run.")
+@click.option("--track/--no-track", default=True, help="Track with DVC and MLflow, or prepare missing splits alone.")
 def tables(
     systems: tuple[str, ...],
     ablations: tuple[str, ...],

@@ -174,10 +174,11 @@ def compute_cell(
     mark = made_by(artifacts, place.system, settings, seed=place.seed)
     cell = Cell(place.corpus, place.system, place.seed, mark)
     judged, work = labelled_test(artifacts), work_folder(root, place)
+    with_course = place.with_course and bool(judged)
     known = known_cell(root, place.plain(), settings)
     before = known if known is not None and not known.left_out else cell
     try:
-        choices = place.with_course or (row.choices and place.seed == COURSE_SEED)
+        choices = with_course or (row.choices and place.seed == COURSE_SEED)
         marks = (made_by(artifacts, place.training.system, settings, seed=place.seed), mark)
         fitted = _fitted(row, artifacts, ours, work, judged, marks=marks, choices=choices, tasks=tasks is not None)
         records = _with_records(before.task_records, fitted, artifacts, tasks, seed=settings.seed)
@@ -188,9 +189,7 @@ def compute_cell(
     cell = replace(
         cell,
         **(_scored(fitted.views, judged, settings, artifacts, topics=row.topics) if judged else {}),
-        course=course(artifacts, ours, work, judged, seed=settings.seed)
-        if place.with_course and judged
-        else before.course,
+        course=course(artifacts, ours, work, judged, seed=settings.seed) if with_course else before.course,
         task_records=records,
         seconds=round(time.perf_counter() - began, 1),
         **_of_training(fitted.training, before),
@@ -215,10 +214,7 @@ def _kept(root: Path, cell: Cell) -> Cell:
 def _scored(
     views: ViewVectors, judged: list[Dialogue], settings: Settings, artifacts: Artifacts, *, topics: bool
 ) -> dict[str, Any]:
-    """Return the figures of every view, with the seed of `settings` for k-means and bootstrap.
-
-    Their noise is not the system's.
-    """
+    """Return the figures of every view, with `settings.seed` for k-means and bootstrap: their noise is no system's."""
     labels, options = [str(dialogue.label) for dialogue in judged], scoring(artifacts, settings)
     scores, ranges, seed = {}, {}, settings.seed
     for name, vectors in views.items():
@@ -306,9 +302,8 @@ def _fitted_student(
     def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         return student.encode(dialogues, batch_size=settings.evaluate.batch_size)
 
-    return _Fitted(
-        {"both": encode(judged)} if judged else {}, reader_of_baseline(encode) if tasks else None, training=training
-    )
+    views = {"both": encode(judged)} if judged else {}
+    return _Fitted(views, reader_of_baseline(encode) if tasks else None, training=training)
 
 
 def _with_records(

@@ -132,13 +132,10 @@ def bring_splits(
             write_demo(artifacts.data)
         for stage in (validate, prepare) if not artifacts.split_report.is_file() else ():
             say(f"{name}: {stage(artifacts, settings)}")
-        lacking = "" if labelled_test(artifacts) else f"{name}: the test split has no two labels, one of them twice"
-        if lacking and tasks is None:
-            raise CorpusError(
-                f"{lacking}; expected them for the tables of dialogues. Give --tasks for the tasks that need none, or "
-                "take the corpus out of `corpora`."
-            )
-        if lacking:
+        labelled, lacking = labelled_test(artifacts), f"{name}: the test split has no two labels, one of them twice"
+        if not labelled and tasks is None:
+            raise CorpusError(f"{lacking}; expected them for the tables of dialogues. Give --tasks, or take it out.")
+        if not labelled:
             say(f"{lacking}, so purity, Spearman and MAP of dialogues are left out.")
         if tasks is not None:
             tasks.check_split(artifacts, seed=settings.seed)
