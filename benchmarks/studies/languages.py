@@ -5,6 +5,7 @@
     python benchmarks/studies/languages.py names
     python benchmarks/studies/languages.py handbook usr/share/doc/debian-handbook/html
     python benchmarks/studies/languages.py recognised
+    python benchmarks/studies/languages.py unknown artifacts/*/dialogues.jsonl
 
 `languages.json` holds 40 dialogues of three turns in each language, five of each of eight topics, and turns of every
 talk. They were written for this study and translated by hand, so that each dialogue has a twin in each language. The
@@ -26,10 +27,11 @@ from sklearn.cluster import KMeans
 from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from conversations.dialogue import Dialogue, Turn
+from conversations.dialogue import Dialogue, Turn, read_dialogues
 from dial2vec.data.function_words import Words
 from dial2vec.data.languages import languages_of
 from dial2vec.data.terms import Terms, names_of
+from dial2vec.encoder.advice import drawn_texts, unknown_share
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.evaluation.retrieval import retrieval_scores
@@ -155,6 +157,20 @@ def recognise() -> None:
             click.echo(f"| {language} | {found.count(language)} of {len(found)} |")
 
 
+def count_unknown(files: list[str]) -> None:
+    """Print the share of the tokens that encoders do not know, in files of dialogues or of texts between tabs."""
+    encoders = [load_encoder(name) for name in ("general", "all-MiniLM-L6-v2")]
+    click.echo("| file | general, % | all-MiniLM-L6-v2, % |\n|---|---|---|")
+    for file in map(Path, files):
+        if file.suffix == ".jsonl":
+            texts = [turn.text for one in drawn_texts(list(read_dialogues(file))) for turn in one.turns]
+        else:
+            cells = re.findall(r"[^\t\n]+", file.read_text(encoding="utf-8"))
+            texts = drawn_texts([cell for cell in cells if re.search(r"[^\W\d_]", cell)])
+        shares = " | ".join(f"{100 * unknown_share(texts, encoder):.1f}" for encoder in encoders)
+        click.echo(f"| {file.parent.name}/{file.name} | {shares} |")
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["vectors", *names] if names:
@@ -167,5 +183,7 @@ if __name__ == "__main__":
             name_chapters(Path(folder))
         case ["recognised"]:
             recognise()
+        case ["unknown", *files] if files:
+            count_unknown(files)
         case _:
             sys.exit(__doc__)

@@ -11,27 +11,6 @@ from dial2vec.pipeline.validate import validate
 from tests.pipeline.projects import change, make_project, run
 
 ENGLISH = ("Hello, my card was stolen yesterday, what should I do?", "I am sorry to hear that, I will block it now.")
-GERMAN = (
-    "Guten Tag, meine Karte wurde gestern gestohlen, was soll ich tun?",
-    "Das tut mir leid, ich sperre sie jetzt.",
-)
-
-
-@pytest.mark.parametrize(
-    ("german", "said"), [(3, ""), (8, "; languages: en 60%, de 40%: all-MiniLM-L6-v2 was trained")]
-)
-def test_dialogues_in_other_languages_are_named(tmp_path, tiny_folder, german, said):
-    project = make_project(tmp_path, tiny_folder)
-    lines = []
-    for number in range(20):
-        asked, answered = GERMAN if number < german else ENGLISH
-        turns = [{"speaker": "a", "text": f"{asked} {number}"}, {"speaker": "b", "text": answered}]
-        lines.append(json.dumps({"dialogue_id": f"d{number}", "turns": turns}))
-    (project / "data" / "calls" / "calls.jsonl").write_text("\n".join(lines))
-    _, [summary] = run(project, validate)
-    assert summary.startswith("20 dialogues, 40 turns")
-    assert ("languages" in summary) == bool(said)
-    assert said in summary
 
 
 def test_dialogues_of_one_speaker_are_refused_whatever_the_limits_are(tmp_path, tiny_folder):

@@ -5,28 +5,49 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from random import Random
+from typing import TypeVar
 
 from conversations.dialogue import Dialogue
 from dial2vec.data.languages import start_advice
 from dial2vec.encoder.protocol import Encoder
 
-# Dialogues that are read, and share of unknown tokens from which a sentence says so.
+T = TypeVar("T")
+# Dialogues or texts that are read, and share of unknown tokens from which a sentence says so.
 READ, UNKNOWN = 500, 0.05
 
 
-def encoder_advice(dialogues: Iterable[Dialogue], encoder: Encoder) -> str | None:
-    """Return `start_advice` for an encoder, or else what to do if it does not know many tokens of the dialogues."""
-    first = list(islice(dialogues, READ))
-    texts = [turn.text for dialogue in first for turn in dialogue.turns]
-    return start_advice(first, encoder.name) or unknown_advice(texts, encoder)
+def encoder_advice(dialogues: Iterable[Dialogue], encoder: Encoder, *, trained: bool = False) -> str | None:
+    """Return what to do if an encoder does not know the language, or many tokens, of dialogues; one sentence.
+
+    :param dialogues: a sequence, of which 500 are drawn, always the same; of anything else the first 500 are read.
+    :param trained: True if the encoder is to be trained.
+    """
+    some = drawn_texts(dialogues) if isinstance(dialogues, Sequence) else list(islice(dialogues, READ))
+    share = unknown_share([turn.text for dialogue in some for turn in dialogue.turns], encoder)
+    told = share if share > UNKNOWN else 0
+    return start_advice(some, encoder.name, unknown=told, trained=trained) or _advice(share, encoder)
 
 
 def unknown_advice(texts: Sequence[str], encoder: Encoder) -> str | None:
-    """Return what to do if over 5 % of the tokens of the words in texts are unknown to an encoder.
+    """Return what to do if over 5 % of the tokens of the words in texts, of which 500 are drawn, are unknown."""
+    return _advice(unknown_share(drawn_texts(texts), encoder), encoder)
+
+
+def unknown_share(texts: Sequence[str], encoder: Encoder) -> float:
+    """Return the share of the tokens of the words in texts that are unknown to an encoder, in [0, 1].
 
     Emoji and other signs do not count: most encoders do not know them, and read the words around them all the same.
     """
-    share = encoder.unknown_share([re.sub(r"[^\w\s]", " ", text) for text in texts])
+    return encoder.unknown_share([re.sub(r"[^\w\s]", " ", text) for text in texts])
+
+
+def drawn_texts(texts: Sequence[T]) -> list[T]:
+    """Return at most 500 of the texts, or dialogues, drawn at random but always the same."""
+    return [texts[place] for place in Random(0).sample(range(len(texts)), min(READ, len(texts)))]
+
+
+def _advice(share: float, encoder: Encoder) -> str | None:
     if share <= UNKNOWN:
         return None
     return (

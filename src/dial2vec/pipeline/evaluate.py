@@ -52,8 +52,8 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     write_json(artifacts.intervals, spreads)
     _write_comparison(artifacts, scores)
     drawn = _drawn({"dev": len(dev), "test": len(test)}, sizes)
-    advice = encoder_advice(test, encoders["start"])
-    unknown = [advice] if advice else []
+    # Stage train has told it of the train split.
+    unknown = filter(None, [encoder_advice(test, encoders["start"], trained=True)])
     notes = [*drawn, *unknown, *_notes(encoders["start"], [*dev, *test]), *_notes_of_parts(parts)]
     shown = _shown(encoders, test, on_test, settings)
     page = render_report(_report(artifacts, settings, shown, spreads["test"], sizes=sizes, notes=notes))
@@ -64,7 +64,7 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     sentence = ", ".join(f"{task} {start[task]:.2f} -> {trained[task]:.2f}" for task in TASKS)
     if student is not None:
         sentence += f"; student: {', '.join(f'{task} {student[task]:.2f}' for task in TASKS)}"
-    return "; ".join([sentence, *(note[0].lower() + note[1:-1] for note in [*drawn, *unknown])])
+    return "; ".join([sentence, *(note[0].lower() + note[1:-1] for note in drawn)])
 
 
 def _encoders(artifacts: Artifacts, settings: Settings) -> dict[str, Encoder]:

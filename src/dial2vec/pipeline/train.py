@@ -36,7 +36,7 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     dialogues, samples = DialogueFile(artifacts.split("train")), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)
     fingerprint = _fingerprint(artifacts, settings, encoder)
-    advice = encoder_advice(dialogues, encoder)
+    advice = encoder_advice(dialogues, encoder, trained=True)
     with main_process_first():
         plan = method_of(settings.train.method)(Given(encoder, dialogues, samples, settings, artifacts.vectors))
     before, result = plan.run(

@@ -18,9 +18,6 @@ from dial2vec.errors import ArtifactError, ValidationError
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 
-# Share of dialogues in other languages than English that is worth a word, and languages that it names.
-OTHER_LANGUAGES, SHOWN = 0.2, 3
-
 
 def validate(artifacts: Artifacts, settings: Settings) -> str:
     """Read the raw corpus, quarantine bad dialogues, and stop if the corpus as a whole breaks an expectation."""
@@ -53,17 +50,7 @@ def validate(artifacts: Artifacts, settings: Settings) -> str:
     write_json(artifacts.profile, records)
     where = artifacts.quarantine.relative_to(artifacts.root)
     quarantined = f", {len(quarantine)} quarantined (see {where})" if quarantine else ""
-    checked = f"{profile.dialogues} dialogues, {profile.turns} turns, {len(results)} expectations checked{quarantined}"
-    return checked + _other_languages(profile)
-
-
-def _other_languages(profile: Profile) -> str:
-    """Return what to do if a good part of the dialogues is not in English, which the default encoder reads best."""
-    share = 1 - profile.languages.get("en", 0.0) if profile.languages else 0.0
-    if share < OTHER_LANGUAGES:
-        return ""
-    most = ", ".join(f"{name} {part:.0%}" for name, part in list(profile.languages.items())[:SHOWN])
-    return f"; languages: {most}: all-MiniLM-L6-v2 was trained on English (docs/languages.md)"
+    return f"{profile.dialogues} dialogues, {profile.turns} turns, {len(results)} expectations checked{quarantined}"
 
 
 def _require_two_sides(corpus: str, profile: Profile) -> None:

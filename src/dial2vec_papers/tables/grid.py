@@ -8,17 +8,20 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import unquote
 
+from conversations.dialogue import read_dialogues
 from conversations.files import write_errors
 from dial2vec.config import Settings
 from dial2vec.data.corpora.demo import write_demo
 from dial2vec.data.workers import processors
-from dial2vec.errors import CorpusError, Dial2vecError, SettingsError
+from dial2vec.encoder.advice import encoder_advice
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.errors import CorpusError, Dial2vecError, ModelError, SettingsError
 from dial2vec.files import checkout_lock
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.prepare import prepare
@@ -87,6 +90,7 @@ def compute_tables(
     grid = places(names, rows, seeds, tasks=tasks)
     with checkout_lock(root, "benchmark"):
         bring_splits(root, settings, names, tasks=tasks, track=track, say=say)
+        say_unknown(root, names, encoders or [settings.encoder.name], say=say)
         with write_errors(output):
             output.mkdir(parents=True, exist_ok=True)
         if file is not None:
@@ -139,6 +143,18 @@ def bring_splits(
             say(f"{lacking}, so purity, Spearman and MAP of dialogues are left out.")
         if tasks is not None:
             tasks.check_split(artifacts, seed=settings.seed)
+
+
+def say_unknown(root: Path, corpora: Sequence[str], encoders: Sequence[str], *, say: Callable[[str], None]) -> None:
+    """Say of each test split whether base encoders do not know its language or many of its tokens."""
+    for name in encoders:
+        # An encoder that is missing has cells that say so.
+        with suppress(ModelError):
+            encoder = load_encoder(name)
+            for corpus in corpora:
+                test = list(read_dialogues(Artifacts(root, corpus).split("test"), may_be_empty=True))
+                if advice := encoder_advice(test, encoder, trained=True):
+                    say(f"{corpus}: {advice}")
 
 
 def write_all(root: Path, settings: Settings, output: Path, *, tasks: TaskData | None = None) -> list[Path]:

@@ -18,6 +18,7 @@ from dial2vec.encoder.advice import unknown_advice
 from dial2vec.pipeline.artifacts import require_split
 from dial2vec_papers.baselines import check_baseline, fit_baseline
 from dial2vec_papers.tasks.encoding import (
+    Context,
     Reader,
     Similarity,
     reader_of_baseline,
@@ -30,8 +31,6 @@ from dial2vec_papers.tasks.run import run_tasks, untrainable
 from dial2vec_papers.tasks.sources import TRAINING, Sources, check_sources
 
 PER_LINE = 4
-# Utterances among which unknown tokens are counted.
-SAMPLE = 2_000
 
 
 class ToFit(NamedTuple):
@@ -95,18 +94,25 @@ def evaluate_system(
 
 
 def _telling(reader: Reader, say: Callable[[str], None]) -> Reader:
-    """Return a reader that says once if its encoder does not know many tokens of the utterances that it reads."""
+    """Return a reader that says once if its encoder does not know many tokens of what it reads."""
     if (encoder := reader.encoder) is None:
         return reader
     advised: list[str] = []
 
-    def utterances(texts: Sequence[str]) -> NDArray[np.float32]:
-        if not advised and (advice := unknown_advice(texts[:SAMPLE], encoder)):
+    def told(texts: Sequence[str]) -> None:
+        if not advised and (advice := unknown_advice(texts, encoder)):
             advised.append(advice)
             say(advice)
+
+    def utterances(texts: Sequence[str]) -> NDArray[np.float32]:
+        told(texts)
         return reader.utterances(texts)
 
-    return replace(reader, utterances=utterances)
+    def contexts(read: Sequence[Context]) -> NDArray[np.float32]:
+        told([context[-1].text for context in read])
+        return reader.contexts(read)
+
+    return replace(reader, utterances=utterances, contexts=contexts)
 
 
 @contextmanager

