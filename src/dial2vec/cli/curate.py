@@ -125,7 +125,9 @@ def proposals(folder: Path, accept: int | None, dismiss: int | None) -> None:
             click.echo(printable(sentence) or f"Proposal {number} is dismissed.")
     waiting = open_proposals(CollectionFolder(folder))
     for made in waiting:
-        click.echo(f"{made.number:>3}  {made.decision.date}  {printable(made.words)}\n     {printable(made.reason)}")
+        click.echo(
+            f"{made.number:>3}  {made.decision.date}  {printable(made.decision.words)}\n     {printable(made.reason)}"
+        )
     click.echo(f"{with_noun(len(waiting), 'proposal')} of agents in {folder / FILE}")
 
 

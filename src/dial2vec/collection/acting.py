@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyarrow.csv import write_csv
 
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, write_text
 from conversations.vocabulary import word_set
-from dial2vec.collection.clustering.clusters import folder_of, stored_clusters
-from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled
+from dial2vec.collection.clustering.clusters import read_assigned, stored_clusters
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.filters import Filters
 from dial2vec.data.corpora.transcripts import LABEL_COLUMNS
@@ -48,10 +47,8 @@ def members_of(
     :raises ArtifactError: if the collection has no clusters, or they are damaged.
     :raises CorpusError: if there is no such topic, or no dialogue is left.
     """
-    clusters, path = stored_clusters(collection).clusters, folder_of(collection) / "assignment.parquet"
-    with readable(path, f"; expected the topic of each dialogue. Run `dial2vec cluster {collection.folder}`."):
-        table = pq.read_table(path)
-        keep = pc.and_(table["name"].is_valid(), table["belongs"])
+    clusters, table = stored_clusters(collection).clusters, read_assigned(collection, [*COLUMNS, "belongs"])
+    keep = pc.and_(table["name"].is_valid(), table["belongs"])
     parts = {str(part.id): part.name for part in (clusters.areas if area else clusters.shown)}
     known = {name.casefold(): name for name in parts.values()} | parts
     if unknown := [topic for topic in topics if topic.casefold() not in known]:

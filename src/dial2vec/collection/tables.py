@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from conversations.files import atomic_path
-from dial2vec.collection.clustering.clusters import folder_of, stored_clusters
-from dial2vec.collection.collection_folder import CollectionFolder, readable
+from dial2vec.collection.clustering.clusters import read_assigned, stored_clusters
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.describing import read_descriptions
 from dial2vec.collection.explorer.maps import read_map
 from dial2vec.data.metadata import typed_columns
@@ -58,13 +58,11 @@ def write_tables(collection: CollectionFolder, folder: Path) -> dict[str, int]:
 
 
 def _conversations(collection: CollectionFolder) -> pa.Table:
-    rows, path = collection.rows, folder_of(collection) / "assignment.parquet"
+    rows, assigned = collection.rows, read_assigned(collection, ["dialogue_id", *ASSIGNED])
     drawn = read_map(file, collection) if (file := collection.folder / "map" / "trained.npz").exists() else None
-    with readable(path, f"; expected the topic of each dialogue. Run `dial2vec cluster {collection.folder}`."):
-        assigned = pq.read_table(path)
-        # Dialogues that were added since have none.
-        places = pc.index_in(rows["dialogue_id"], value_set=assigned["dialogue_id"])
-        columns = {name: assigned[was].take(places) for was, name in ASSIGNED.items()}
+    # Dialogues that were added since have none.
+    places = pc.index_in(rows["dialogue_id"], value_set=assigned["dialogue_id"])
+    columns = {name: assigned[was].take(places) for was, name in ASSIGNED.items()}
     for place, name in enumerate("xy"):
         points = [] if drawn is None else drawn.points[:, place].tolist()
         columns[name] = pa.array(points + [None] * (len(rows) - len(points)), pa.float32())

@@ -77,13 +77,14 @@ def test_a_decision_is_done_said_and_taken_back_and_the_content_follows(client, 
     before = names()
     answer = client.post("/curate", json={"action": "rename", "topic": 1, "to": "Lost cards"}).json()
     assert answer == {
-        "message": f"“{before[1]}” is called “Lost cards” now.", "undo": f"new name of “{before[1]}”", "made": 1,
+        "message": f"“{before[1]}” is called “Lost cards” now.",
+        "undo": f"rename “{before[1]}” to “Lost cards”", "made": 1,
     }  # fmt: skip
     row = int(np.flatnonzero(read_assignment(Collection(make.folder)) == 1)[0])
     assert client.get(f"/dialogue/{row}").json()["group"]["topic"] == {"id": 1, "name": "Lost cards"}
     assert "Lost cards" in client.get("/content").text
     answer = client.post("/curate", json={"action": "undo", "made": 1}).json()
-    assert answer == {"message": f"Taken back: new name of “{before[1]}”.", "undo": "", "made": 0}
+    assert answer == {"message": f"Taken back: rename “{before[1]}” to “Lost cards”.", "undo": "", "made": 0}
     assert names() == before
     assert "Lost cards" not in client.get("/content").text
 
@@ -100,7 +101,7 @@ def test_each_decision_is_said_in_a_sentence(client, make, names):
     assert read_assignment(Collection(make.folder))[row] == 1
     assert said(action="pin", topic=0) == f"“{first}” stays together, whatever is clustered later."
     assert said(action="hide", topic=0) == f"“{first}” is hidden; its 19 dialogues are kept."
-    assert said(action="undo", made=3) == f"Taken back: hiding of “{first}”."
+    assert said(action="undo", made=3) == f"Taken back: hide “{first}”."
     assert said(action="merge", topic=1, other=0) == f"“{first}” joined “{second}”, which has 40 dialogues now."
     split = said(action="split", topic=1)
     assert split.startswith(f"“{second}” is 2 topics, “")

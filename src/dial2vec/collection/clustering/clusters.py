@@ -7,6 +7,7 @@ It also holds the clusters before, which `dial2vec cluster --undo` brings back.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -266,6 +267,16 @@ def from_record(record: dict[str, Any]) -> Clusters:
 
 def _with_terms(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"terms": tuple(Term(**term) for term in record["terms"])}
+
+
+def read_assigned(collection: CollectionFolder, columns: Sequence[str]) -> pa.Table:
+    """Return columns of `assignment.parquet`, a row for each dialogue that the clusters have seen.
+
+    :raises ArtifactError: if it cannot be read, or lacks a column.
+    """
+    path = folder_of(collection) / "assignment.parquet"
+    with readable(path, f"; expected the topic of each dialogue. Run `dial2vec cluster {collection.folder}`."):
+        return pq.read_table(path, columns=columns).select(columns)
 
 
 def read_assignment(collection: CollectionFolder) -> Groups:

@@ -44,8 +44,16 @@ class Edit:
     other_name: str | None = None
     dialogue: str | None = None
 
+    @property
+    def words(self) -> str:
+        """The decision by names: 'rename “Cards” to “Lost cards”'."""
+        topic = f"“{self.name}”"
+        forms = {"rename": f"rename {topic} to “{self.to}”", "merge": f"let “{self.other_name}” join {topic}"}
+        forms["move"] = f"move {self.dialogue} from “{self.other_name}” to {topic}"
+        return forms.get(self.action, f"{self.action} {topic}")
+
     def __str__(self) -> str:
-        """Return the decision in words, such as `merge 3 7`."""
+        """Return the decision by ids, such as `merge 3 7`."""
         if self.action == "move":
             return f"move {self.dialogue} {self.cluster}"
         more = f' "{self.to}"' if self.action == "rename" else f" {self.other}" if self.action == "merge" else ""

@@ -37,14 +37,6 @@ class Proposal:
     decision: Edit
     state: Literal["open", "accepted", "dismissed"] = "open"
 
-    @property
-    def words(self) -> str:
-        """The decision in words: 'rename “Cards” to “Lost cards”'."""
-        edit, topic = self.decision, f"“{self.decision.name}”"
-        forms = {"rename": f"rename {topic} to “{edit.to}”", "merge": f"let “{edit.other_name}” join {topic}"}
-        forms["move"] = f"move {edit.dialogue} from “{edit.other_name}” to {topic}"
-        return forms.get(edit.action, f"{edit.action} {topic}")
-
 
 def read_proposals(folder: Path) -> list[Proposal]:
     """Return all proposals in the folder of a collection, oldest first.

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dial2vec.collection.collection_folder import CollectionFolder, readable
+from dial2vec.collection.clustering.clusters import folder_of, read_assigned
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.evaluation.geometry import HUES, mixed
 
 Kind = Literal["category", "number", "time"]
@@ -222,9 +222,7 @@ def _assignment(collection: CollectionFolder, rows: NDArray[np.int64]) -> pa.Tab
 
     Dialogues that were added after the clustering have none.
     """
-    path = collection.folder / "clusters" / "assignment.parquet"
-    if not path.exists():
+    if not (folder_of(collection) / "assignment.parquet").exists():
         return None
-    with readable(path, ". Make the clusters again, or remove it."):
-        known = pq.read_table(path, columns=["area", "name"])
+    known = read_assigned(collection, ["area", "name"])
     return known.take(pa.array(np.where(rows < len(known), rows, -1), mask=rows >= len(known)))

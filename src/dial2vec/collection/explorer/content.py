@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
                 "title": title,
                 "encoder": name,
                 "points": base64_of(drawn.points[rows].astype("<f4")),
-                "names": [asdict(name) for name in names_on_map(texts, groups["members"], drawn.points[rows])],
+                "names": names_on_map(texts, groups["members"], drawn.points[rows]),
             }
             for title, name, drawn in shown
         ],
@@ -98,37 +97,20 @@ def base64_of(values: NDArray[Any]) -> str:
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class MapName:
-    """The name of a group of dialogues on the map.
-
-    :param level: 0 for an area, 1 for a topic, 2 for a fine topic.
-    :param id: place of the group among all of its level, from 0.
-    :param x: place on the map, in its units.
-    :param y: the same, upwards.
-    :param size: number of its dialogues on the map.
-    """
-
-    text: str
-    level: int
-    id: int
-    x: float
-    y: float
-    size: int
-
-
 def names_on_map(
     texts: Sequence[Sequence[str]], members: Sequence[NDArray[np.int16]], points: NDArray[np.float32]
-) -> list[MapName]:
-    """Return the names of all groups, those of a level in their order.
+) -> list[dict[str, Any]]:
+    """Return the names of all groups for JSON, those of a level in their order.
 
-    A name that stands on two levels, as that of an area with one topic, is returned for the upper one alone.
+    A name has a `text`, its `level`, the `id` of its group (its place among all of the level), a place `x` and `y`
+    (upwards) and the `size`, the number of its dialogues on the map. One that stands on two levels, as that of an area
+    with one topic, is returned for the upper one alone.
 
     :param texts: names of the groups of each level: areas, topics, fine topics.
     :param members: index of each point's group in `texts` per level, int16 [n]; -1 for none.
     :param points: places on the map, float32 [n, 2].
     """
-    names: list[MapName] = []
+    names: list[dict[str, Any]] = []
     known: set[str] = set()
     cells = cells_of(points)
     for level, (own, groups) in enumerate(zip(texts, members, strict=True)):
@@ -136,6 +118,6 @@ def names_on_map(
             rows = np.flatnonzero(groups == id)
             if text not in known and len(rows):
                 x, y = middle_of(points[rows], cells[rows], WIDTHS[level])
-                names.append(MapName(text, level, id, x, y, len(rows)))
+                names.append({"text": text, "level": level, "id": id, "x": x, "y": y, "size": len(rows)})
         known.update(own)
     return names

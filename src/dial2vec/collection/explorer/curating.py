@@ -72,8 +72,7 @@ def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
         return {"message": f"The note on {wish['dialogue']} is {verb}.", "undo": "", "made": -1}
     if wish["action"] == "undo":
         _check_last(collection, wish["made"])
-        taken = undo_decision(now).decision
-        message = f"Taken back: {_called(taken.action, taken.name, taken.dialogue)}."
+        message = f"Taken back: {undo_decision(now).decision.words}."
     elif "proposal" in wish:
         settled = settle_proposal(now, wish["proposal"], accepted=wish["action"] == "accept")
         message = "The proposal is dismissed." if settled is None else settled.sentence(_quoted)
@@ -82,12 +81,7 @@ def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
         change = curate(now, wish["action"], wish["topic"], to=to, other=other, dialogue=dialogue)
         message = change.sentence(_quoted)
     made = read_decisions(collection.folder).made
-    last = made[-1] if made else None
-    return {
-        "message": message,
-        "undo": "" if last is None else _called(last.action, last.name, last.dialogue),
-        "made": len(made),
-    }
+    return {"message": message, "undo": made[-1].words if made else "", "made": len(made)}
 
 
 def waiting_proposals(collection: CollectionFolder) -> list[dict[str, Any]]:
@@ -99,13 +93,8 @@ def waiting_proposals(collection: CollectionFolder) -> list[dict[str, Any]]:
         log.warning("No proposals are shown: %s", error)
         return []
     return [
-        {
-            "number": proposal.number,
-            "topic": proposal.decision.cluster,
-            "words": proposal.words,
-            "reason": proposal.reason,
-        }
-        for proposal in made
+        {"number": item.number, "topic": item.decision.cluster, "words": item.decision.words, "reason": item.reason}
+        for item in made
     ]
 
 
@@ -138,9 +127,3 @@ def _check_last(collection: CollectionFolder, made: int) -> None:
             "somebody has decided something else since; expected the decision of this page to be the last one. "
             f"Reload the page, and see `dial2vec curate {collection.folder} list`."
         )
-
-
-def _called(action: str, name: str, dialogue: str | None) -> str:
-    """Return a decision as a noun."""
-    nouns = {"rename": "new name", "merge": "merge", "split": "split", "pin": "pin", "hide": "hiding"}
-    return f"move of {dialogue} to “{name}”" if action == "move" else f"{nouns[action]} of “{name}”"

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from dial2vec.collection.clustering.clusters import Stored, folder_of, read_stored
+from dial2vec.collection.clustering.clusters import Stored, folder_of, read_assigned, read_stored
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.notes import read_notes
 from dial2vec.collection.clustering.speaking import speaking_turns, terms_said
-from dial2vec.collection.collection_folder import CollectionFolder, readable
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.segments.segments import segments_of
 from dial2vec.errors import ArtifactError
 
@@ -72,11 +71,12 @@ class _Groups:
     def __init__(self, collection: CollectionFolder, stored: Stored) -> None:
         self.clusters, self.state = stored.clusters, stored.state
         self.areas = {area.id: area.name for area in self.clusters.areas}
-        path = folder_of(collection) / "assignment.parquet"
-        with readable(path, ". Make the clusters again, or remove them."):
-            self.similarity = pq.read_table(path, columns=["similarity"])["similarity"].to_numpy()
-            if len(self.similarity) != len(self.state.groups):
-                raise ValueError(f"{len(self.similarity)} rows for {len(self.state.groups)} dialogues")
+        self.similarity = read_assigned(collection, ["similarity"])["similarity"].to_numpy()
+        if len(self.similarity) != len(self.state.groups):
+            raise ArtifactError(
+                f"{folder_of(collection)} has {len(self.similarity)} rows for {len(self.state.groups)} dialogues. Make "
+                "the clusters again, or remove them."
+            )
         self.rank = _ranks(self.state.groups, self.similarity)
         made = read_decisions(collection.folder).made
         self.moved = {edit.dialogue: (edit.cluster, edit.date) for edit in made if edit.dialogue is not None}
