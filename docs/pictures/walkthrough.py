@@ -14,7 +14,6 @@ import argparse
 import json
 import re
 import shlex
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -50,9 +49,8 @@ def main() -> None:
     quick_start(folder)
     say(folder, "dial2vec", "search", CORPUS, QUESTION, "-k", "3")
     one = longest(folder)
-    say(folder, "dial2vec", "explain", one, "--model", CHAMPION, "--output", "explained.html", "--png", "matching.png")
+    say(folder, "dial2vec", "explain", one, "--model", CHAMPION, "--output", "explained.html")
     if arguments.pictures:
-        shutil.copy(folder / "matching.png", arguments.pictures / "walkthrough-matching.png")
         take(folder, arguments.pictures)
 
 
