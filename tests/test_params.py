@@ -42,7 +42,7 @@ def test_a_number_without_a_dot_is_still_a_number():
         ({"train": {"frozen_share": 1.2}}, r"train\.frozen_share: expected between 0 and 1, found 1\.2"),
         ({"train": {"window": "far"}}, r"train\.window: expected a whole number or null, found 'far'"),
         ({"train": {"learning_rate": "fast"}}, r"train\.learning_rate: expected a number, found 'fast'"),
-        ({"train": {"method": "dial2vek"}}, r"Did you mean 'dial2vec'\? Valid: neighbours, dial2vec"),
+        ({"train": {"method": "dial2vek"}}, r"Did you mean 'dial2vec'\? Valid: auto, neighbours, dial2vec"),
         ({"train": {"neighbourhood": 0}}, r"train\.neighbourhood: expected at least 100, found 0"),
         ({"train": {"max_length": 7}}, r"train\.max_length: expected at least 8, found 7"),
         ({"train": {"precision": "fp16"}}, r"train\.precision: found 'fp16'\..*Valid: auto, fp32, bf16"),

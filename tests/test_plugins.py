@@ -82,7 +82,7 @@ def test_the_method_of_the_manual_trains_and_a_damaged_one_is_refused(install, t
     from dial2vec.training.plan import Given
     from tests.training.methods.tiny_runs import TRAIN, corpus, run
 
-    with pytest.raises(SettingsError, match=r"train.method: found 'halves'.*Valid: neighbours"):
+    with pytest.raises(SettingsError, match=r"train.method: found 'halves'.*Valid: auto, neighbours"):
         settings_from_dict({"train": {"method": "halves"}})
     install()
     method = settings_from_dict({"train": {"method": "halves"}}).train.method

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any, Literal
 
 # Names in `training.augmentation.WAYS` that keep the intent; copied here because importing them is slow.
+Method = Literal["auto", "neighbours", "dial2vec", "dse", "dialoguecse", "dialaug", "intent_augmentation"]
 PreservingWay = Literal["insertion", "back_translation", "shuffling", "shortening", "lengthening"]
 # Between the names of corpora that are trained together.
 JOIN = "+"
@@ -105,7 +106,7 @@ class EncoderSettings:
 class Train:
     """Method and optimisation (block `train`; the recipe and its figures: docs/recipe.md)."""
 
-    method: Literal["neighbours", "dial2vec", "dse", "dialoguecse", "dialaug", "intent_augmentation"] = "neighbours"
+    method: Method | tuple[Method, ...] = "auto"
     neighbourhood: int | None = bounded(5000, low=100)
     temperature: float = bounded(0.2, low=1e-3, high=100)
     window: int | None = bounded(10, low=1)
@@ -125,6 +126,12 @@ class Train:
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     log_steps: int = bounded(5, low=1)
     checkpoint_steps: int = bounded(30, low=1)
+
+    def methods(self, *, gpu: bool) -> tuple[Method, ...]:
+        """Return the methods that train on a machine with or without a GPU, in their order."""
+        if self.method == "auto":
+            return ("neighbours", "dial2vec") if gpu else ("neighbours",)
+        return self.method if isinstance(self.method, tuple) else (self.method,)
 
 
 @dataclass(frozen=True, slots=True)

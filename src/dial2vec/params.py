@@ -198,7 +198,16 @@ def _of_methods(settings: Settings) -> Iterator[str]:
 
 def _of_training(settings: Settings) -> Iterator[str]:
     """Yield conflicts between the encoder and `train.method`."""
-    encoder, method = settings.encoder, settings.train.method
+    names = settings.train.methods(gpu=True)
+    if "auto" in names or len(set(names)) != max(1, len(names)):
+        yield f"train.method: found [{', '.join(names)}]; expected auto, a method, or a list with each method once."
+    for method in names:
+        yield from _of_method(settings, method)
+
+
+def _of_method(settings: Settings, method: str) -> Iterator[str]:
+    """Yield conflicts between the encoder and a method that trains it."""
+    encoder = settings.encoder
     if encoder.hierarchy != "none" and method in WITHOUT_HIERARCHY:
         yield (
             f"encoder.hierarchy: found {encoder.hierarchy}, which method {method} does not train: it never reads whole "
@@ -238,6 +247,10 @@ def _build(cls: type[Any], raw: object, source: str, prefix: str) -> Any:
 
 
 def _value(hint: Any, value: object, source: str, key: str) -> Any:
+    if typing.get_origin(hint) is typing.Union:
+        # A name, or a list of names.
+        name, names = typing.get_args(hint)
+        hint = names if isinstance(value, list) else name
     if dataclasses.is_dataclass(hint):
         return _build(typing.cast("type[Any]", hint), value, source, f"{key}.")
     if typing.get_origin(hint) is tuple:

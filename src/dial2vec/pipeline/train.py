@@ -6,10 +6,15 @@ import csv
 import hashlib
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
-from conversations.files import atomic_path, sha256_of, write_json
+import torch
+
+from conversations.files import atomic_path, read_json, sha256_of, write_json
 from dial2vec.config import Settings
 from dial2vec.data.dialogue_file import DialogueFile
 from dial2vec.encoder import DialogueEncoder
@@ -18,7 +23,7 @@ from dial2vec.extension import methods
 from dial2vec.files import code_hash
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.training.candidates import START, write_candidates
+from dial2vec.training.candidates import START, join_candidates, write_candidates
 from dial2vec.training.loop import Trained
 from dial2vec.training.methods import method_of
 from dial2vec.training.methods.neighbours import fit_maps
@@ -31,29 +36,88 @@ TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augment
 
 
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
-    """Train the base encoder by `train.method`; a killed run with the same data and settings is resumed."""
+    """Train the base encoder by each method of `train.method`; a killed run of the same data and settings is resumed.
+
+    Several methods train from the same base encoder, one after the other, and all their candidates are compared.
+    """
     barrier()
+    methods = settings.train.methods(gpu=torch.cuda.is_available())
+    # Each of several methods leaves its outputs beside its checkpoints, until all are done.
+    parts: dict[str, Artifacts] = {
+        method: replace(artifacts, root=artifacts.checkpoints / method) if len(methods) > 1 else artifacts
+        for method in methods
+    }
+    advice = encoder_advice(
+        DialogueFile(artifacts.split("train")), DialogueEncoder.start(settings.encoder), trained=True
+    )
+    done = [
+        _train_by(artifacts, parts[method], replace(settings, train=replace(settings.train, method=method)))
+        for method in methods
+    ]
+    if rank():
+        return "its share"
+    if len(methods) > 1:
+        _join(artifacts, parts)
+        done = [f"{method}: {sentence}" for method, sentence in zip(methods, done, strict=True)]
+    for folder in (artifacts.checkpoints, artifacts.adaptation):
+        shutil.rmtree(folder, ignore_errors=True)
+    return "; ".join([*done, advice] if advice else done)
+
+
+def _train_by(artifacts: Artifacts, part: Artifacts, settings: Settings) -> str:
+    """Train by one method and return a sentence about it.
+
+    :param part: Artifacts to write.
+    """
     dialogues, samples = DialogueFile(artifacts.split("train")), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)
     fingerprint = _fingerprint(artifacts, settings, encoder)
-    advice = encoder_advice(dialogues, encoder, trained=True)
     with main_process_first():
-        plan = method_of(settings.train.method)(Given(encoder, dialogues, samples, settings, artifacts.vectors))
+        given = Given(encoder, dialogues, samples, settings, artifacts.vectors)
+        plan = method_of(str(settings.train.method))(given)
     before, result = plan.run(
         encoder,
         seed=settings.seed,
-        checkpoints=artifacts.checkpoints,
-        adaptation=artifacts.adaptation,
+        checkpoints=part.checkpoints,
+        adaptation=part.adaptation,
         fingerprint=fingerprint,
     )
-    if rank():
-        return "its share"
-    done = _write(artifacts, settings, encoder, plan, before, result)
-    return f"{done}; {advice}" if advice else done
+    return "its share" if rank() else _write(artifacts, part, settings, encoder, plan, before, result)
+
+
+def _join(artifacts: Artifacts, parts: Mapping[str, Artifacts]) -> None:
+    """Write what several methods left as the outputs of one training; the steps of one follow those of another."""
+    records = [read_json(part.training) for part in parts.values()]
+    join_candidates(artifacts.candidates, {method: part.candidates for method, part in parts.items()})
+    history: list[dict[str, float]] = []
+    for record, first in zip(records, accumulate((record["steps"] for record in records), initial=0), strict=False):
+        history += [entry | {"step": entry["step"] + first} for entry in record["history"]]
+    notes = [record["note"] for record in records]
+    _write_curve(artifacts, history)
+    joined = {
+        "history": history,
+        "note": " ".join(notes) if all(notes) else "",
+        "before": _sum_of([record["before"] for record in records]),
+        "methods": [*parts],
+    }
+    write_json(artifacts.training, _sum_of(records) | joined)
+
+
+def _sum_of(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return one record of several trainings; its tokens per step are the mean over all steps."""
+    sums = {key: sum(record[key] for record in records) for key in ("steps", "items", "cut", "seconds")}
+    tokens = sum(record["tokens"] * record["steps"] for record in records) / max(1, sums["steps"])
+    return records[0] | sums | {"tokens": tokens}
 
 
 def _write(
-    artifacts: Artifacts, settings: Settings, encoder: DialogueEncoder, plan: Plan, before: Trained, result: Trained
+    artifacts: Artifacts,
+    part: Artifacts,
+    settings: Settings,
+    encoder: DialogueEncoder,
+    plan: Plan,
+    before: Trained,
+    result: Trained,
 ) -> str:
     maps = {0: plan.maps}
     if plan.neighbourhood and result.steps:
@@ -61,17 +125,16 @@ def _write(
         folder = artifacts.vectors / "trained"
         maps[result.steps] = fit_maps(encoder, plan.neighbourhood, settings=settings.train, vectors=folder).maps
     count = write_candidates(
-        artifacts.candidates,
-        checkpoints=artifacts.checkpoints,
+        part.candidates,
+        checkpoints=part.checkpoints,
         head=plan.head,
         maps=maps,
-        base=artifacts.adaptation / f"weights-{before.steps}.safetensors" if before.steps else None,
+        base=part.adaptation / f"weights-{before.steps}.safetensors" if before.steps else None,
         like=replace(START, added=plan.added, reading=plan.reading, codes=0 if plan.codes is None else len(plan.codes)),
     )
-    _write_curve(artifacts, result)
-    write_json(artifacts.training, asdict(result) | {"note": plan.note, "before": asdict(before)})
-    for folder in (artifacts.checkpoints, artifacts.adaptation):
-        shutil.rmtree(folder, ignore_errors=True)
+    _write_curve(part, result.history)
+    record = asdict(result) | {"note": plan.note, "before": asdict(before), "methods": [settings.train.method]}
+    write_json(part.training, record)
     again = f" (resumed from step {result.resumed_from})" if result.resumed_from else ""
     cut = f", {result.cut} of them cut" if result.cut else ""
     after = f", after {before.steps} steps on masked words" if before.steps else ""
@@ -85,7 +148,7 @@ def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEnco
     digest = hashlib.sha256(json.dumps([*blocks, settings.seed]).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
-    added = methods().get(settings.train.method)
+    added = methods().get(str(settings.train.method))
     version = added.dist.version if added and added.dist else ""
     digest.update(code_hash("encoder", "training").encode() + version.encode())
     pairs = Path(settings.dse.pairs_file or "")
@@ -94,11 +157,11 @@ def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEnco
     return digest.hexdigest()
 
 
-def _write_curve(artifacts: Artifacts, result: Trained) -> None:
+def _write_curve(artifacts: Artifacts, history: Sequence[dict[str, float]]) -> None:
     with atomic_path(artifacts.loss_curve) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.DictWriter(handle, ["step", "loss", "learning_rate", "grad_norm"])
         writer.writeheader()
-        writer.writerows(result.history)
+        writer.writerows(history)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,10 @@ def _origin(record: TrainingRecord) -> str:
             "texts into tokens takes most of its time. It needs no transformer, no torch and no GPU."
         )
     method = record.params.get("train.method", "")
-    return f"trained from {record.start_name}" + (f" by method {method}" if method else "") + f" on {day}."
+    by = f" by method {method}" if method else ""
+    if ", " in str(method):
+        by = f" by several methods ({method}), whose candidates were compared without labels,"
+    return f"trained from {record.start_name}{by} on {day}."
 
 
 def _reading(record: TrainingRecord) -> str:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -103,6 +104,26 @@ def write_candidates(
                 candidates.append(replace(trained, name=f"{name} of step {step}" if step else name, head=file))
         write_json(temporary / INDEX, [asdict(candidate) for candidate in candidates])
     return len(candidates)
+
+
+def join_candidates(folder: Path, parts: Mapping[str, Path]) -> int:
+    """Write the candidates of several trainings as those of one, the base encoder once, and return their number.
+
+    :param parts: folders of their candidates by the name of the method, which becomes the first word of each name.
+    """
+    joined = [START]
+    with atomic_path(folder) as temporary:
+        for method, part in parts.items():
+            shutil.copytree(part, temporary / method)
+            for candidate in read_candidates(part)[1:]:
+                files: dict[str, Any] = {
+                    field: f"{method}/{file}"
+                    for field in ("weights", "head", "base")
+                    if (file := getattr(candidate, field)) is not None
+                }
+                joined.append(replace(candidate, name=f"{method} {candidate.name}", **files))
+        write_json(temporary / INDEX, [asdict(candidate) for candidate in joined])
+    return len(joined)
 
 
 def read_candidates(folder: Path) -> list[Candidate]:

@@ -336,8 +336,8 @@ def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int)
     if ours.train.batches == "random":
         # Not if it is the default, so that older cells of other methods count; rows that it changes have new versions.
         del blocks[2]["batches"]
-    if row.train is not None and hasattr(ours, ours.train.method):
-        blocks.append(asdict(getattr(ours, ours.train.method)))
+    if row.train is not None and hasattr(ours, method := str(ours.train.method)):
+        blocks.append(asdict(getattr(ours, method)))
     if row.student:
         blocks.append(asdict(ours.distil))
     versions = [SCORES_VERSION, row.version, row.baseline, row.topics, settings.evaluate.kmeans_runs]

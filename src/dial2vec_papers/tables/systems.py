@@ -89,13 +89,15 @@ class System:
         reading: dict[str, Any] = {"input": paper_input(settings.encoder.name)} if self.as_the_paper else {}
         method = (self.train or {}).get("method", "")
         blocks = {method: with_values(getattr(settings, method), self.block)} if self.block else {}
+        # A table's rows are the same on every machine.
+        alone = {"method": "neighbours"} if settings.train.method == "auto" else {}
         return replace(
             settings,
             **blocks,
             seed=seed,
             encoder=replace(settings.encoder, **self.encoder, **reading),
             sample=replace(settings.sample, **self.sample),
-            train=replace(settings.train, **(self.train or {})),
+            train=replace(settings.train, **{**alone, **(self.train or {})}),
             select=replace(settings.select, selection=self.selection),
         )
 

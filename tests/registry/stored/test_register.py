@@ -89,6 +89,11 @@ def test_the_card_of_a_corpus_without_labels_says_so_once_and_speaks_of_no_inter
     assert "In brackets" in model_card(record)
 
 
+def test_the_card_names_the_methods_whose_candidates_competed(record):
+    several = replace(record, params=record.params | {"train.method": "neighbours, dial2vec"})
+    assert "by several methods (neighbours, dial2vec), whose candidates were compared" in model_card(several)
+
+
 def test_registering_leaves_no_trace_outside_the_project(root, make_record, tmp_path):
     before = mlflow.get_tracking_uri()
     register_training(root, make_record())
