@@ -63,7 +63,12 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
         raise SettingsError(
             f"{source}: corpora: expected at least one name, each once; found {list(settings.corpora)}."
         )
-    for refused in (*_general(settings), *_of_methods(settings), *_of_training(settings)):
+    names = settings.train.methods(gpu=True)
+    if "auto" in names or len(set(names)) != max(1, len(names)):
+        listed = ", ".join(names)
+        raise SettingsError(f"{source}: train.method: found [{listed}]; expected auto or methods, each once.")
+    of_training = [refused for method in names for refused in _of_training(settings, method)]
+    for refused in (*_general(settings), *_of_methods(settings), *of_training):
         raise SettingsError(f"{source}: {refused}")
     return settings
 
@@ -196,17 +201,8 @@ def _of_methods(settings: Settings) -> Iterator[str]:
         )
 
 
-def _of_training(settings: Settings) -> Iterator[str]:
-    """Yield conflicts between the encoder and `train.method`."""
-    names = settings.train.methods(gpu=True)
-    if "auto" in names or len(set(names)) != max(1, len(names)):
-        yield f"train.method: found [{', '.join(names)}]; expected auto, a method, or a list with each method once."
-    for method in names:
-        yield from _of_method(settings, method)
-
-
-def _of_method(settings: Settings, method: str) -> Iterator[str]:
-    """Yield conflicts between the encoder and a method that trains it."""
+def _of_training(settings: Settings, method: str) -> Iterator[str]:
+    """Yield conflicts between the encoder and a method of `train.method`."""
     encoder = settings.encoder
     if encoder.hierarchy != "none" and method in WITHOUT_HIERARCHY:
         yield (

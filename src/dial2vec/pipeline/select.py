@@ -143,13 +143,12 @@ def choice_record(
     """Return the record of a choice: the rule, the sentence, and the criteria and scores of each candidate."""
     listed = []
     for judged, candidate, scores in zip(choice.results, candidates, figures, strict=True):
-        dev = None if scores is None else {task: scores[task] for task in TASKS}
-        spread = {
-            "dev": dev,
-            "adjusted_alignment": None if scores is None else scores["adjusted_alignment"],
-            "uniformity": uniformity(candidate.views.whole) if len(candidate.views.whole) > 1 else None,
+        known = {
+            "dev": scores and {task: scores[task] for task in TASKS},
+            "adjusted_alignment": scores and scores["adjusted_alignment"],
+            "uniformity": uniformity(candidate.views.whole) if len(candidate.views) > 1 else None,
         }
-        listed.append(asdict(judged) | spread)
+        listed.append(asdict(judged) | known)
     return {
         "rule": settings.select.selection,
         "chosen": choice.results[choice.chosen].name,

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -65,10 +64,7 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
 
 
 def _train_by(artifacts: Artifacts, part: Artifacts, settings: Settings) -> str:
-    """Train by one method and return a sentence about it.
-
-    :param part: Artifacts to write.
-    """
+    """Train by one method, write the artifacts of its part, and return a sentence about it."""
     dialogues, samples = DialogueFile(artifacts.split("train")), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)
     fingerprint = _fingerprint(artifacts, settings, encoder)
@@ -82,7 +78,7 @@ def _train_by(artifacts: Artifacts, part: Artifacts, settings: Settings) -> str:
         adaptation=part.adaptation,
         fingerprint=fingerprint,
     )
-    return "its share" if rank() else _write(artifacts, part, settings, encoder, plan, before, result)
+    return "its share" if rank() else _write(part, settings, encoder, plan, before, result)
 
 
 def _join(artifacts: Artifacts, parts: Mapping[str, Artifacts]) -> None:
@@ -92,37 +88,28 @@ def _join(artifacts: Artifacts, parts: Mapping[str, Artifacts]) -> None:
     history: list[dict[str, float]] = []
     for record, first in zip(records, accumulate((record["steps"] for record in records), initial=0), strict=False):
         history += [entry | {"step": entry["step"] + first} for entry in record["history"]]
-    notes = [record["note"] for record in records]
-    _write_curve(artifacts, history)
+    steps, notes = sum(record["steps"] for record in records), [record["note"] for record in records]
+    tokens = sum(run["tokens"] * run["steps"] for record in records for run in (record, record["before"]))
     joined = {
         "history": history,
+        "steps": steps,
+        "tokens": tokens / max(1, steps),
+        "before": asdict(Trained.nothing()),
         "note": " ".join(notes) if all(notes) else "",
-        "before": _sum_of([record["before"] for record in records]),
         "methods": [*parts],
+        "trainings": records,
     }
-    write_json(artifacts.training, _sum_of(records) | joined)
-
-
-def _sum_of(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return one record of several trainings; its tokens per step are the mean over all steps."""
-    sums = {key: sum(record[key] for record in records) for key in ("steps", "items", "cut", "seconds")}
-    tokens = sum(record["tokens"] * record["steps"] for record in records) / max(1, sums["steps"])
-    return records[0] | sums | {"tokens": tokens}
+    _write_curve(artifacts, history)
+    write_json(artifacts.training, joined)
 
 
 def _write(
-    artifacts: Artifacts,
-    part: Artifacts,
-    settings: Settings,
-    encoder: DialogueEncoder,
-    plan: Plan,
-    before: Trained,
-    result: Trained,
+    part: Artifacts, settings: Settings, encoder: DialogueEncoder, plan: Plan, before: Trained, result: Trained
 ) -> str:
     maps = {0: plan.maps}
     if plan.neighbourhood and result.steps:
         # Training changed the vectors, so the last checkpoint has its own neighbourhoods and maps.
-        folder = artifacts.vectors / "trained"
+        folder = part.vectors / "trained"
         maps[result.steps] = fit_maps(encoder, plan.neighbourhood, settings=settings.train, vectors=folder).maps
     count = write_candidates(
         part.candidates,

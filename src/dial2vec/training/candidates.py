@@ -21,6 +21,7 @@ from dial2vec.encoder.reading import Reading
 from dial2vec.errors import ArtifactError
 
 INDEX = "candidates.json"
+FILES = ("weights", "head", "base")
 TRAINED_HEAD, BASE = "head.safetensors", "base.safetensors"
 
 
@@ -117,9 +118,7 @@ def join_candidates(folder: Path, parts: Mapping[str, Path]) -> int:
             shutil.copytree(part, temporary / method)
             for candidate in read_candidates(part)[1:]:
                 files: dict[str, Any] = {
-                    field: f"{method}/{file}"
-                    for field in ("weights", "head", "base")
-                    if (file := getattr(candidate, field)) is not None
+                    field: f"{method}/{file}" for field in FILES if (file := getattr(candidate, field))
                 }
                 joined.append(replace(candidate, name=f"{method} {candidate.name}", **files))
         write_json(temporary / INDEX, [asdict(candidate) for candidate in joined])
