@@ -65,8 +65,7 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
         )
     names = settings.train.methods(gpu=True)
     if "auto" in names or len(set(names)) != max(1, len(names)):
-        listed = ", ".join(names)
-        raise SettingsError(f"{source}: train.method: found [{listed}]; expected auto or methods, each once.")
+        raise SettingsError(f"{source}: train.method: found {[*names]}; expected auto or methods, each once.")
     of_training = [refused for method in names for refused in _of_training(settings, method)]
     for refused in (*_general(settings), *_of_methods(settings), *of_training):
         raise SettingsError(f"{source}: {refused}")
@@ -244,9 +243,8 @@ def _build(cls: type[Any], raw: object, source: str, prefix: str) -> Any:
 
 def _value(hint: Any, value: object, source: str, key: str) -> Any:
     if typing.get_origin(hint) is typing.Union:
-        # A name, or a list of names.
-        name, names = typing.get_args(hint)
-        hint = names if isinstance(value, list) else name
+        # The second is a list of the first.
+        hint = typing.get_args(hint)[isinstance(value, list)]
     if dataclasses.is_dataclass(hint):
         return _build(typing.cast("type[Any]", hint), value, source, f"{key}.")
     if typing.get_origin(hint) is tuple:

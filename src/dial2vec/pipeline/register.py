@@ -62,7 +62,6 @@ def _record(artifacts: Artifacts, settings: Settings, start_model: Path, start: 
     seconds = {name: artifacts.seconds(name) for name in EARLIER_STAGES}
     return TrainingRecord(
         corpus=artifacts.corpus,
-        # The methods that trained, in place of `auto`.
         params=flat(settings) | {"train.method": ", ".join(read_json(artifacts.training)["methods"])},
         data_hash=data_hash(artifacts.root),
         git_commit=git_commit(artifacts.root),

@@ -35,10 +35,7 @@ TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augment
 
 
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
-    """Train the base encoder by each method of `train.method`; a killed run of the same data and settings is resumed.
-
-    Several methods train from the same base encoder, one after the other, and all their candidates are compared.
-    """
+    """Train the base encoder by each method of `train.method`; a killed run of the same data and settings resumes."""
     barrier()
     methods = settings.train.methods(gpu=torch.cuda.is_available())
     # Each of several methods leaves its outputs beside its checkpoints, until all are done.
@@ -69,8 +66,7 @@ def _train_by(artifacts: Artifacts, part: Artifacts, settings: Settings) -> str:
     encoder = DialogueEncoder.start(settings.encoder)
     fingerprint = _fingerprint(artifacts, settings, encoder)
     with main_process_first():
-        given = Given(encoder, dialogues, samples, settings, artifacts.vectors)
-        plan = method_of(str(settings.train.method))(given)
+        plan = method_of(str(settings.train.method))(Given(encoder, dialogues, samples, settings, artifacts.vectors))
     before, result = plan.run(
         encoder,
         seed=settings.seed,

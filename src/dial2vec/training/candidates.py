@@ -107,11 +107,8 @@ def write_candidates(
     return len(candidates)
 
 
-def join_candidates(folder: Path, parts: Mapping[str, Path]) -> int:
-    """Write the candidates of several trainings as those of one, the base encoder once, and return their number.
-
-    :param parts: folders of their candidates by the name of the method, which becomes the first word of each name.
-    """
+def join_candidates(folder: Path, parts: Mapping[str, Path]) -> None:
+    """Write the candidates of several methods in one folder; each name begins with its method."""
     joined = [START]
     with atomic_path(folder) as temporary:
         for method, part in parts.items():
@@ -122,7 +119,6 @@ def join_candidates(folder: Path, parts: Mapping[str, Path]) -> int:
                 }
                 joined.append(replace(candidate, name=f"{method} {candidate.name}", **files))
         write_json(temporary / INDEX, [asdict(candidate) for candidate in joined])
-    return len(joined)
 
 
 def read_candidates(folder: Path) -> list[Candidate]:
