@@ -25,8 +25,8 @@ def encoder_advice(dialogues: Iterable[Dialogue], encoder: Encoder, *, trained: 
     """
     some = drawn_texts(dialogues) if isinstance(dialogues, Sequence) else list(islice(dialogues, READ))
     share = unknown_share([turn.text for dialogue in some for turn in dialogue.turns], encoder)
-    told = share if share > UNKNOWN else 0
-    return start_advice(some, encoder.name, unknown=told, trained=trained) or _advice(share, encoder)
+    much = share if share > UNKNOWN else 0
+    return start_advice(some, encoder.name, unknown=much, trained=trained) or _advice(share, encoder)
 
 
 def unknown_advice(texts: Sequence[str], encoder: Encoder) -> str | None:

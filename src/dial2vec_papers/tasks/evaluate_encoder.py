@@ -99,17 +99,17 @@ def _telling(reader: Reader, say: Callable[[str], None]) -> Reader:
         return reader
     advised: list[str] = []
 
-    def told(texts: Sequence[str]) -> None:
+    def advise(texts: Sequence[str]) -> None:
         if not advised and (advice := unknown_advice(texts, encoder)):
             advised.append(advice)
             say(advice)
 
     def utterances(texts: Sequence[str]) -> NDArray[np.float32]:
-        told(texts)
+        advise(texts)
         return reader.utterances(texts)
 
     def contexts(read: Sequence[Context]) -> NDArray[np.float32]:
-        told([context[-1].text for context in read])
+        advise([context[-1].text for context in read])
         return reader.contexts(read)
 
     return replace(reader, utterances=utterances, contexts=contexts)
