@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,9 @@ from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.names import resolve, untrained
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import find_root
+
+if TYPE_CHECKING:
+    from dial2vec.encoder.protocol import Encoder
 
 if TYPE_CHECKING:
     pass
@@ -72,6 +76,17 @@ def _only_corpus(option: str) -> str:
             f"({', '.join(corpora)}). Give the address of one: {option} models:/dial2vec-{corpora[0]}-small@champion."
         )
     return corpora[0]
+
+
+def say_advice(transcripts: Path, encoder: Encoder) -> None:
+    """Say if an encoder does not know the language, or many tokens, of a file or folder of dialogues."""
+    from conversations.dialogue import read_dialogues
+    from dial2vec.collection.embedding.shards import files_of
+    from dial2vec.encoder.advice import encoder_advice
+
+    files = (read_dialogues(path, quarantine=[], may_be_empty=True) for path in files_of(transcripts))
+    if advice := encoder_advice(chain.from_iterable(files), encoder):
+        click.echo(advice, err=True)
 
 
 @contextmanager

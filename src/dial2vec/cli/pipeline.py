@@ -14,7 +14,7 @@ import click
 
 from conversations.files import read_json
 from dial2vec.cli.group import examples, new_path
-from dial2vec.cli.options import UNTRAINED, model_option, transcripts_of
+from dial2vec.cli.options import UNTRAINED, model_option, say_advice, transcripts_of
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 
@@ -108,14 +108,11 @@ def embed(source: Path, model: str, output: Path, batch_size: int) -> None:
     if output.is_dir() and not all(VECTORS_PART.fullmatch(path.name) for path in output.iterdir()):
         raise Dial2vecError(f"{output} holds files that `embed` did not write and would replace. Name another folder.")
     with transcripts_of(source) as transcripts:
-        from conversations.dialogue import read_dialogues
         from dial2vec.collection.embedding.embed import embed_file
-        from dial2vec.encoder.advice import encoder_advice
         from dial2vec.encoder.loading import load_encoder
 
         encoder = load_encoder(model)
-        if advice := encoder_advice(read_dialogues(transcripts, quarantine=[]), encoder):
-            click.echo(advice, err=True)
+        say_advice(transcripts, encoder)
         done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
     if model == UNTRAINED:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dial2vec.cli.group import examples, new_path
-from dial2vec.cli.options import NO_ADAPT, UNTRAINED, filter_options, model_option, transcripts_of
+from dial2vec.cli.options import NO_ADAPT, UNTRAINED, filter_options, model_option, say_advice, transcripts_of
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -45,19 +45,16 @@ def index(
     SOURCE is any export that `look` takes, or JSON Lines of dialogues. Dialogues already in the collection are
     skipped. A stopped run continues if it is started again.
     """
-    from conversations.dialogue import read_dialogues
     from conversations.progress import waiting
     from dial2vec.collection.adding import add
     from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
-    from dial2vec.encoder.advice import encoder_advice
     from dial2vec.encoder.loading import load_encoder
 
     own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
     with transcripts_of(source) as transcripts:
         with waiting("loading the encoder"):
             encoder = load_encoder(model or own)
-        if advice := encoder_advice(read_dialogues(transcripts, quarantine=[]), encoder):
-            click.echo(advice, err=True)
+        say_advice(transcripts, encoder)
         done = add(output, transcripts, encoder=encoder, batch_size=batch_size, adapted=not no_adapt)
     collection = CollectionFolder(output)
     dates = collection.rows["date"]

@@ -299,7 +299,7 @@ def test_a_dialogue_is_moved_and_a_topic_renamed_with_a_way_back(served):
     press(served, "Rename", "#topics")
     served.until("byId('decided').textContent.includes('is called “Lost <b>cards</b>” now')")
     assert "Lost <b>cards</b>" in served.value("explorer.content.groups[1].map((one) => one.name).join()")
-    for taken in ("new name", "move of d7"):
+    for taken in ("rename “", "move d7 from"):
         press(served, "Undo", "#decided")
         served.until(f"document.querySelector('#decided p').textContent.startsWith('Taken back: {taken}')")
     assert served.value("explorer.content.groups[1][0].name") == name
