@@ -29,6 +29,7 @@ import numpy as np
 from torch import nn
 
 from conversations.dialogue import Dialogue, read_dialogues
+from conversations.files import read_json
 from dial2vec.config import Settings
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import layers
@@ -117,7 +118,10 @@ def one_seed(arguments: argparse.Namespace, artifacts: Artifacts, judged: list[D
             chosen = replace(ours, select=replace(ours.select, selection=rule))
             folder = work / f"{name.split()[0]}-{mark}"
             encoder, training = trained_encoder(artifacts, chosen, folder, mark=mark, with_choices=True)
-            more = {"settings": mark, "chosen": training.chosen, "steps": training.steps}
+            more: dict[str, Any] = {"settings": mark, "chosen": training.chosen, "steps": training.steps}
+            if rule == "label_free":
+                # With their criteria and their figures on dev, which say why.
+                more["candidates"] = read_json(Artifacts(folder, artifacts.corpus).selection)["candidates"]
             add_row(arguments.results, row | more | figures(encoder, judged, settings))
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
-# Names in `training.augmentation.WAYS` that keep the intent; copied here because importing them is slow.
 Method = Literal["auto", "neighbours", "dial2vec", "dse", "dialoguecse", "dialaug", "intent_augmentation"]
+# Names in `training.augmentation.WAYS` that keep the intent; copied here because importing them is slow.
 PreservingWay = Literal["insertion", "back_translation", "shuffling", "shortening", "lengthening"]
 # Between the names of corpora that are trained together.
 JOIN = "+"

@@ -22,9 +22,6 @@ from dial2vec.files import find_root
 if TYPE_CHECKING:
     from dial2vec.encoder.protocol import Encoder
 
-if TYPE_CHECKING:
-    pass
-
 UNTRAINED = untrained()
 SMALL = "small"
 SMALL_CHAMPION = re.compile(r"models:/dial2vec-(.+)-small@champion")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from random import Random
@@ -39,7 +40,12 @@ def unknown_share(texts: Sequence[str], encoder: Encoder) -> float:
 
     Emoji and other signs do not count: most encoders do not know them, and read the words around them all the same.
     """
-    return encoder.unknown_share([re.sub(r"[^\w\s]", " ", text) for text in texts])
+    return encoder.unknown_share([re.sub(r"[^\w\s]", _mark_or_blank, text) for text in texts])
+
+
+def _mark_or_blank(sign: re.Match[str]) -> str:
+    """Keep the marks of scripts such as Thai and Hindi, which are parts of words."""
+    return sign[0] if unicodedata.category(sign[0]).startswith("M") else " "
 
 
 def drawn_texts(texts: Sequence[T]) -> list[T]:

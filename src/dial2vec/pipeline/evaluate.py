@@ -52,7 +52,7 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     write_json(artifacts.intervals, spreads)
     _write_comparison(artifacts, scores)
     drawn = _drawn({"dev": len(dev), "test": len(test)}, sizes)
-    # Stage train has told it of the train split.
+    # On the page alone: stage train says it of the train split.
     unknown = filter(None, [encoder_advice(test, encoders["start"], trained=True)])
     notes = [*drawn, *unknown, *_notes(encoders["start"], [*dev, *test]), *_notes_of_parts(parts)]
     shown = _shown(encoders, test, on_test, settings)

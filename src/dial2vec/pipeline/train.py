@@ -43,15 +43,14 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
         method: replace(artifacts, root=artifacts.checkpoints / method) if len(methods) > 1 else artifacts
         for method in methods
     }
-    advice = encoder_advice(
-        DialogueFile(artifacts.split("train")), DialogueEncoder.start(settings.encoder), trained=True
-    )
     done = [
         _train_by(artifacts, parts[method], replace(settings, train=replace(settings.train, method=method)))
         for method in methods
     ]
     if rank():
         return "its share"
+    dialogues, encoder = DialogueFile(artifacts.split("train")), DialogueEncoder.start(settings.encoder)
+    advice = encoder_advice(dialogues, encoder, trained=True)
     if len(methods) > 1:
         _join(artifacts, parts)
         done = [f"{method}: {sentence}" for method, sentence in zip(methods, done, strict=True)]

@@ -319,7 +319,7 @@ def _with_records(
 def labelled_test(artifacts: Artifacts) -> list[Dialogue]:
     """Return the dialogues of the test split that have exactly one label.
 
-    None if there are fewer than 2 labels, or no label occurs twice: they cannot be scored.
+    The list is empty if there are fewer than 2 labels, or no label occurs twice: they cannot be scored.
     """
     judged = [dialogue for dialogue in read_dialogues(artifacts.split("test")) if dialogue.label is not None]
     return judged if 2 <= len({dialogue.label for dialogue in judged}) < len(judged) else []

@@ -81,7 +81,7 @@ def compute_tables(
     :param encoders: base encoders of the rows that have none of their own; empty means that of `settings`.
     :param tasks: data of the tasks for utterances; None if they are not scored.
     :param jobs: number of cells computed at the same time, each with its share of the processors.
-    :param track: False to do without DVC and MLflow: splits are taken as they are, and made where there are none.
+    :param track: True uses DVC and MLflow; False reads the splits that are there, and makes only missing ones.
     :param file: file of cells; its cells count as computed, and every cell of the grid is added to it.
     :raises Dial2vecError: if a corpus or a system is unknown, a corpus cannot be scored or, at the end, cells failed.
     """

@@ -219,15 +219,15 @@ def ranks_of_responses(
 
     :param read: context of each query, perhaps perturbed.
     """
-    asked, rows = contexts.vectors[contexts.rows(read)], responses.rows(queries.answers)
-    offered = np.where(queries.candidates < 0, -1, rows[queries.candidates])
-    return ranks_of_first(asked, responses.vectors, offered, n_right=queries.n_right, similarity=similarity)
+    asked, answers = contexts.vectors[contexts.rows(read)], responses.rows(queries.answers)
+    rows = np.where(queries.candidates < 0, -1, answers[queries.candidates])
+    return ranks_of_first(asked, responses.vectors, rows, n_right=queries.n_right, similarity=similarity)
 
 
 def ranks_of_first(
     asked: NDArray[np.float32],
     vectors: NDArray[np.float32],
-    offered: NDArray[np.int64],
+    rows: NDArray[np.int64],
     *,
     n_right: NDArray[np.int64],
     similarity: Similarity,
@@ -236,17 +236,17 @@ def ranks_of_first(
 
     :param asked: vectors of the queries, [q, d], or with "poly" their vectors by code in one row, [q, m d].
     :param vectors: vectors of all candidates, [u, d].
-    :param offered: rows of each query's candidates, the right ones first, [q, c]; -1 where there is none.
+    :param rows: row in `vectors` of each candidate of a query, the right ones first, [q, c]; -1 is no candidate.
     :param n_right: number of right candidates of each query, [q].
     :return: int64 [q].
     """
     ranks = np.empty(len(asked), dtype=np.int64)
     # Divided by the greatest length, dot products lie in [-1, 1] like cosines, and can be rounded like them.
     longest = float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64).max(initial=0))) or 1.0
-    block = max(1, CELLS // max(1, offered.shape[1] * vectors.shape[1]))
+    block = max(1, CELLS // max(1, rows.shape[1] * vectors.shape[1]))
     for start in range(0, len(asked), block):
         some = slice(start, start + block)
-        candidates = vectors[offered[some]].astype(np.float64)
+        candidates = vectors[rows[some]].astype(np.float64)
         if similarity == "poly":
             scores = _poly_scores(asked[some], candidates, longest)
         else:
@@ -257,7 +257,7 @@ def ranks_of_first(
             # The length of a query does not change the order of its candidates.
             scores = np.einsum("qd,qcd->qc", normalised(asked[some]), candidates)
         scores = stepped(scores)
-        scores[offered[some] < 0] = -np.inf
+        scores[rows[some] < 0] = -np.inf
         right = np.arange(scores.shape[1]) < n_right[some, None]
         best = np.where(right, scores, -np.inf).max(axis=1, keepdims=True)
         ranks[some] = 1 + (~right & (scores >= best)).sum(axis=1)
