@@ -191,7 +191,8 @@ def test_selection_is_downloaded_with_nothing_lost(page, collection, tmp_path, f
     page.click(f"#exports button[data-form={form}]")
     file = tmp_path / f"dialogues.{form}"
     deadline = time.monotonic() + 20
-    while not file.is_file() and time.monotonic() < deadline:
+    # Chromium makes the file empty, and then fills it.
+    while not (file.is_file() and file.stat().st_size) and time.monotonic() < deadline:
         page.value("1")
     expected = next(collection.dialogues([7]))
     if form == "jsonl":
