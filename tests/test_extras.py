@@ -97,7 +97,7 @@ BASE = (
     "groups calls",
     "groups calls --over week",
     "compare calls --before 2026-03-02 --after 2026-03-02",
-    "facet calls --name kind --is first:w1 --is second:w2",
+    "lens calls --name kind --is first:w1 --is second:w2",
     "explore calls --static map.html",
     "report calls",
     "embed calls.jsonl --model student --output vectors.parquet",

@@ -46,7 +46,7 @@ COMMANDS = {
     "groups": ["groups", "{folder}", "--json"],
     "groups, by week": ["groups", "{folder}", "--over", "week", "--json"],
     "compare": ["compare", "{folder}", "--before", MIDDLE, "--json"],
-    "facet": ["facet", "{folder}", "--name", "wish", *WISHES, "--json"],
+    "lens": ["lens", "{folder}", "--name", "wish", *WISHES, "--json"],
     "report": ["report", "{folder}", "--output", "{place}/report.html"],
     "explore, its map and page": ["explore", "{folder}", "--static", "{place}/map.html"],
     "drift": ["drift", "{transcripts}", "--corpus", "{name}", "--model", "{model}", "--json"],

@@ -124,7 +124,7 @@ def reference() -> Diagram:
     found.arrow((410, 168), (490, 168))
     found.box(240, 240, 170, 60, "Collection", "add: vectors, turns, rows", kind="data")
     found.arrow((325, 186), (325, 238))
-    found.box(492, 240, 172, 60, "search, groups", "compare, segments, facet", kind="second")
+    found.box(492, 240, 172, 60, "search, groups", "compare, segments, lens", kind="second")
     found.arrow((410, 270), (490, 270))
     found.box(16, 240, 130, 60, "embed_file", "to Parquet", kind="second")
     found.arrow((270, 186), (270, 213), (81, 213), (81, 238))

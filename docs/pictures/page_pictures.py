@@ -1,4 +1,4 @@
-"""Pictures of pages for the manual: decisions, facets and segments in the explorer, and what validation says of data.
+"""Pictures of pages for the manual: decisions, lenses and segments in the explorer, and what validation says of data.
 
     .venv/bin/python docs/pictures/calls.py       # makes the collection
     .venv/bin/python docs/pictures/page_pictures.py artifacts/changes/calls --pictures docs
@@ -31,7 +31,7 @@ from explorer_page import open_explorer, set_state
 from scratch import ROOT, serving
 from terminal import reduce_colours
 
-FACET = ("--name", "outcome", "--is", "booked: your reservation is confirmed", "--is", "failed: the booking has failed")
+LENS = ("--name", "outcome", "--is", "booked: your reservation is confirmed", "--is", "failed: the booking has failed")
 DEMO, LONG_TURN = 400, "and so on " * 700
 
 
@@ -49,16 +49,16 @@ def main() -> None:
         calls = work / "calls"
         shutil.copytree(arguments.folder, calls)
         dial2vec(work, "segments", "calls")
-        dial2vec(work, "facet", "calls", *FACET)
+        dial2vec(work, "lens", "calls", *LENS)
         with serving(ROOT, "dial2vec", "explore", str(calls), "--port", "0") as address:
             look(page, address, of_most_topics(calls), arguments.pictures)
 
 
 def look(page: Page, address: str, dialogue: str, pictures: Path) -> None:
-    """Take the pictures of the explorer: a decision, a facet, and a dialogue with its segments."""
+    """Take the pictures of the explorer: a decision, a lens, and a dialogue with its segments."""
     open_explorer(page, address)
     set_state(page, "{ colour: 'outcome' }")
-    keep(page, pictures / "facets-map.png")
+    keep(page, pictures / "lenses-map.png")
     set_state(page, f"{{ ...START, panel: 'dialogues', open: [{json.dumps(dialogue)}, -1] }}")
     page.until("!document.getElementById('reader').hidden")
     keep(page, pictures / "segments-reader.png", of="#reader")

@@ -15,7 +15,7 @@ from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster
 from dial2vec.collection.clustering.curation import curate
 from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.collection.facets import FacetValue, facet
+from dial2vec.collection.lenses import LensLabel, lens
 from dial2vec.collection.segments import find_segments
 from dial2vec.collection.tables import tables_of
 from dial2vec.encoder.loading import load_encoder
@@ -33,7 +33,7 @@ def folder(tmp_path_factory) -> Path:
     collection = indexed(folder / "calls", planted()[-300:], load_encoder("general"))
     cluster(collection)
     find_segments(collection)
-    facet(collection, "outcome", [FacetValue("solved", "thank you"), FacetValue("open", "they will call back")])
+    lens(collection, "outcome", [LensLabel("solved", ("thank you",)), LensLabel("open", ("they will call back",))])
     maps_of(collection, progress=False)
     arguments = ["export", str(folder / "calls"), "--as", "tables", "--output", str(folder / "tables")]
     result = CliRunner().invoke(main, arguments)

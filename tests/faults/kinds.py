@@ -77,7 +77,7 @@ class Kind:
 
 RUN = ("dial2vec", "run")
 INDEX = ("dial2vec", "index", "export.jsonl", "--model", "tiny", "--output", "collection")
-FACET = ("dial2vec", "facet", "collection", "--name", "topic", "--is", "first: w1 w2 w3", "--is", "third: w21 w22 w23")
+LENS = ("dial2vec", "lens", "collection", "--name", "topic", "--is", "first: w1 w2 w3", "--is", "third: w21 w22 w23")
 WATCH = ("dial2vec", "watch", "collection", "--source", "export.jsonl", "--once")
 LOOK = ("dial2vec", "look", "export.jsonl", "--model", "tiny", "--port", "0")
 
@@ -92,7 +92,7 @@ KINDS = (
     Kind("groups", ("dial2vec", "cluster", "collection"), new_export, 0.05, INDEX, 10, check=missing_in_collection),
     Kind("watch", WATCH, new_export, 0.04, INDEX, 10, check=missing_in_collection),
     Kind("segments", ("dial2vec", "segments", "collection"), new_export, 0.04, INDEX, 10, check=missing_in_collection),
-    Kind("facets", FACET, new_export, 0.03, INDEX, 8, check=missing_in_collection),
+    Kind("lenses", LENS, new_export, 0.03, INDEX, 8, check=missing_in_collection),
     Kind("look", LOOK, new_export, 0.05, seconds=15, answers="/"),
     Kind("serve", ("dial2vec", "serve", CORPUS, "--port", "0"), None, 0.03, seconds=15, answers="/health"),
 )

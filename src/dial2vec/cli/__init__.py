@@ -15,9 +15,9 @@ from dial2vec.cli.data import add, fetch, stats
 from dial2vec.cli.describe import describe
 from dial2vec.cli.explorer import explain, explore, report
 from dial2vec.cli.export import export
-from dial2vec.cli.facet import facet
 from dial2vec.cli.group import Sections
 from dial2vec.cli.importing import import_
+from dial2vec.cli.lens import lens
 from dial2vec.cli.look import look
 from dial2vec.cli.mcp import mcp
 from dial2vec.cli.papers import papers
@@ -34,7 +34,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, receive, add, fetch, stats),
     "Train": (new, run, results, page),
     "Look into them": (look, watch, index, search, duplicates, adapt, explore, explain),
-    "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report, export),
+    "Group and compare them": (cluster, curate, describe, segments, groups, compare, lens, report, export),
     "Use the vectors": (embed, serve),
     "Ask in other tools": (mcp,),
     "Keep the model good": (promote, rollback, history, versions, prune, forget, drift, schedule),

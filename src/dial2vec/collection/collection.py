@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import escape
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from conversations.dialogue import Dialogue
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dial2vec.collection.changes import GroupChanges
+    from dial2vec.collection.lenses import Lens
 
 
 class Collection(CollectionFolder):
@@ -123,19 +125,22 @@ class Collection(CollectionFolder):
             find_segments(self, seed=seed)
         return segments_table(self)
 
-    def facet(self, name: str, values: Mapping[str, str]) -> pd.DataFrame:
-        """Assign each dialogue to the nearest of a few descriptions, or to none, and write the answers.
+    def lens(
+        self, name: str, labels: Mapping[str, str | Sequence[str]], examples: Mapping[str, str] = MappingProxyType({})
+    ) -> Lens:
+        """Give each dialogue one of a few labels, or none of them, and write them into the collection.
 
-        The errors are those of `dial2vec.collection.facets.facet`, which also takes examples.
+        Errors and the choice between learning and comparing are those of `dial2vec.collection.lenses.lens`.
 
-        :param name: name of the question, a key of the metadata from then on.
-        :param values: description of each label, such as `{"solved": "great, that works now"}`.
-        :return: one row per dialogue: `dialogue_id`, `value`, `probability`, `turn`, `speaker`, `text`, and the
-            probability of each label.
+        :param name: name of the lens, a key of the metadata from then on.
+        :param labels: sentences that describe each label, such as `{"solved": "great, that works now"}`.
+        :param examples: label by dialogue id; "none" for a dialogue that has none of them.
+        :return: the lens, with a row per dialogue in `table` and how good it is in `quality`.
         """
-        from dial2vec.collection.facets import FacetValue, facet
+        from dial2vec.collection.lenses import LensLabel, lens
 
-        return facet(self, name, [FacetValue(label, text) for label, text in values.items()]).table
+        given = {label: (said,) if isinstance(said, str) else tuple(said) for label, said in labels.items()}
+        return lens(self, name, [LensLabel(label, said) for label, said in given.items()], examples)
 
     def show(self, *, height: int = 700, most: int = 2_000) -> Any:
         """Return the page of `dial2vec explore` for a cell of a notebook; missing groups and maps are made first.

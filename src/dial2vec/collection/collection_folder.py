@@ -31,8 +31,8 @@ from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed, with_fact
 from dial2vec.errors import ArtifactError, CorpusError, did_you_mean
 
 MANIFEST = "collection.json"
-# Folder of the answers to questions of one's own.
-FACETS = "facets"
+# Folder of labels of one's own.
+LENSES = "lenses"
 FORMAT = 1
 # Errors of damaged arrays, which derive from no other.
 DAMAGED = (zipfile.BadZipFile, SafetensorError)
@@ -161,14 +161,14 @@ class CollectionFolder:
     def rows(self) -> pa.Table:
         """Table with the columns of `ROWS`, one row per dialogue, in the order of the vectors.
 
-        The values of facets (`dial2vec.collection.facets`) count as metadata; a key of the import goes first.
+        The values of lenses (`dial2vec.collection.lenses`) count as metadata; a key of the import goes first.
         """
         files = [rows_file(self.folder, number) for number in range(len(self.manifest.additions))]
         if not files:
             return ROWS.empty_table()
         table = pa.concat_tables([_rows_of(path) for path in files])
-        for path in sorted((self.folder / FACETS).glob("*.parquet")):
-            table = _with_facet(table, path)
+        for path in sorted((self.folder / LENSES).glob("*.parquet")):
+            table = _with_lens(table, path)
         return table
 
     @cached_property
@@ -251,13 +251,13 @@ def _rows_of(path: Path) -> pa.Table:
     return table.select(ROWS.names).cast(ROWS)
 
 
-def _with_facet(table: pa.Table, path: Path) -> pa.Table:
-    """Return the rows with the values of a facet in their metadata; dialogues added since have none."""
-    again = f"Remove it, and ask again with `dial2vec facet {path.parents[1]} --name {path.stem}`."
-    with readable(path, f"; expected the answers to a question. {again}"):
-        facet = pq.read_table(path, columns=["dialogue_id", "value"])
-        places = pc.index_in(table["dialogue_id"], value_set=facet["dialogue_id"]).combine_chunks()
-        values = facet["value"].cast(pa.string()).combine_chunks().take(places)
+def _with_lens(table: pa.Table, path: Path) -> pa.Table:
+    """Return the rows with the values of a lens in their metadata; dialogues added since have none."""
+    again = f"Remove it, and make it again with `dial2vec lens {path.parents[1]} --name {path.stem}`."
+    with readable(path, f"; expected the labels of a lens. {again}"):
+        lens = pq.read_table(path, columns=["dialogue_id", "value"])
+        places = pc.index_in(table["dialogue_id"], value_set=lens["dialogue_id"]).combine_chunks()
+        values = lens["value"].cast(pa.string()).combine_chunks().take(places)
     place = table.column_names.index("metadata")
     return table.set_column(place, table.schema.field(place), with_fact(table["metadata"], path.stem, values))
 

@@ -1,4 +1,4 @@
-"""A collection as tables for SQL and DataFrames, beside those of its segments and its facets; docs/sql.md."""
+"""A collection as tables for SQL and DataFrames, beside those of its segments and its lenses; docs/sql.md."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from dial2vec.cli import main
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.facets import FacetValue, facet
+from dial2vec.collection.lenses import LensLabel, lens
 from dial2vec.collection.news import unsent
 from dial2vec.collection.news.updating import reason_to_regroup, update
 from dial2vec.collection.segments import find_segments, read_segments
@@ -30,14 +30,14 @@ LATER = [dialogue for dialogue in planted() if str(dialogue.date) >= NEW_SINCE]
 
 @pytest.fixture
 def folder(tmp_path: Path, made_once) -> Path:
-    """A folder with `export`, and a collection of it that was looked at once, with segments and a facet."""
+    """A folder with `export`, and a collection of it that was looked at once, with segments and a lens."""
 
     def make(place: Path) -> None:
         write_dialogues(place / "export" / "a.jsonl", OLD)
         assert update(place / "calls", place / "export", encoder="general", at=LAST_WEEK) is None
         collection = CollectionFolder(place / "calls")
         find_segments(collection)
-        facet(collection, "topic", [FacetValue("card", "my card was stolen"), FacetValue("pizza", "a large pizza")])
+        lens(collection, "topic", [LensLabel("card", ("my card was stolen",)), LensLabel("pizza", ("a large pizza",))])
 
     return shutil.copytree(made_once("updated", make), tmp_path / "copy")
 
@@ -61,7 +61,7 @@ def test_new_dialogues_join_and_everything_that_exists_is_made_again(folder):
     assert news.dialogues == 216
     assert [change.kind for change in news.changes] == ["new"]
     assert {name: cluster for name, cluster in assigned(calls).items() if name in before} == before
-    assert read_segments(CollectionFolder(calls)).seen == len(pq.read_table(calls / "facets" / "topic.parquet")) == 616
+    assert read_segments(CollectionFolder(calls)).seen == len(pq.read_table(calls / "lenses" / "topic.parquet")) == 616
     assert (calls / "report.html").read_text() != sheet
     # One bad file does not hide the others.
     [note] = notes

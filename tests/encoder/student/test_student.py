@@ -90,7 +90,7 @@ def test_speakers_names_and_special_tokens_do_not_count(student):
     renamed = Dialogue("d", tuple(Turn(turn.speaker + "x", turn.text) for turn in DIALOGUES[0].turns))
     np.testing.assert_array_equal(student.encode(renamed), student.encode(DIALOGUES[0]))
     # The tokenizer's own [SEP] is a token of the text if a text says so, as for the teacher.
-    ids, _ = student._tokens.read([["w1 [SEP] w2[CLS]"]])
+    ids, _ = student.reader.read([["w1 [SEP] w2[CLS]"]])
     assert ids.tolist() == [6, 3, 7, 2]
 
 

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from dial2vec.collection.clustering.clusters import Stored
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of_groups
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.facets.facets import EXAMPLES, HALF, moved_by_examples
-from dial2vec.collection.facets.likeness import FITTED, likeness, scores_of
+from dial2vec.collection.lenses.likeness import EXAMPLES, FITTED, HALF, likeness, moved_by_examples, scores_of
 from dial2vec.collection.search.turns import complete_turns
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError
 
 TOPICS = "topics.yaml"
-# At the level of facets, most dialogues of a hundred other topics would be near to one of a few (docs/clusters.md).
+# At the level of lenses, most dialogues of a hundred other topics would be near to one of a few (docs/clusters.md).
 NEAR = replace(FITTED, none=1.85)
 # Description, which may be blank, and examples of each topic, by its name.
 Topics = dict[str, list[str]]
@@ -75,7 +74,7 @@ class Known:
 def find_known(
     collection: CollectionFolder, before: Stored | None, pins: Mapping[int, NDArray[np.int64]], *, grown: bool
 ) -> Known:
-    """Read the known topics, and find the dialogues that are near enough to one, by the scores of facets.
+    """Read the known topics, and find the dialogues that are near enough to one, by the scores of lenses.
 
     :param before: clusters before; a topic has the id of the cluster with its name, or a new one.
     :param pins: rows of pinned clusters, by id, which stay there.

@@ -10,9 +10,10 @@ from conversations.files import read_json, write_json
 from dial2vec.collection.adding import add
 from dial2vec.collection.clustering.clustering import FAR, cluster
 from dial2vec.collection.clustering.clusters import Clusters, read_clusters
-from dial2vec.collection.collection_folder import FACETS, MANIFEST, CollectionFolder
+from dial2vec.collection.collection_folder import LENSES, MANIFEST, CollectionFolder
 from dial2vec.collection.embedding.shards import files_of
-from dial2vec.collection.facets import FacetValue, facet
+from dial2vec.collection.lenses import read_new
+from dial2vec.collection.lenses.lens import read_record
 from dial2vec.collection.news.ledger import read_ledger
 from dial2vec.collection.news.looking import level_of, whats_new
 from dial2vec.collection.news.telling import News, mark_sent
@@ -43,7 +44,7 @@ def update(
 ) -> News | None:
     """Bring a collection up to date, and return what is new; None if no dialogue is new since the last look.
 
-    New dialogues join the clusters, which keep their ids. Segments and facets that exist, and the sheet `report.html`,
+    New dialogues join the clusters, which keep their ids. Segments and lenses that exist, and the sheet `report.html`,
     are made again. Everything is clustered from scratch, with people's decisions kept, if the collection has doubled
     since the last time, or has grown by a tenth and a tenth of the new dialogues are far from every cluster; never if
     people chose the number of clusters. A killed run goes on at the next call, which tells what the killed one did not.
@@ -65,7 +66,7 @@ def update(
         collection = CollectionFolder(folder)
         _group(collection, regroup, at, say)
         _refresh(collection, say)
-        # Opened again: facets are metadata now.
+        # Opened again: lenses are metadata now.
         collection = CollectionFolder(folder)
         first, news = not read_ledger(folder).at, whats_new(collection, at=at)
         if not news.dialogues and not first:
@@ -129,17 +130,15 @@ def reason_to_regroup(clusters: Clusters) -> str:
 
 
 def _refresh(collection: CollectionFolder, say: Callable[[str], object]) -> None:
-    """Bring segments and facets up to date that exist; one that cannot be is told, and delays nothing else."""
+    """Bring segments and lenses up to date that exist; one that cannot be is told, and delays nothing else."""
     n = len(collection)
     try:
         if (segments_folder(collection) / "topics.json").exists():
             seen = read_segments(collection).seen
             if seen < n and (n <= FEW or n >= GROWN_SEGMENTS * seen):
                 find_segments(collection)
-        for path in sorted((collection.folder / FACETS).glob("*.json")):
-            record = read_json(path)
-            if record["dialogues"] < n:
-                values = [FacetValue(each["label"], each["text"], tuple(each["examples"])) for each in record["values"]]
-                facet(collection, record["name"], values)
+        for path in sorted((collection.folder / LENSES).glob("*.json")):
+            if read_record(path)["dialogues"] < n:
+                read_new(collection, path.stem)
     except Dial2vecError as error:
         say(str(error))

@@ -53,7 +53,7 @@ class StudentEncoder(Encoder):
     :param teacher: name of the teacher, for reports.
     :raises ModelError: if the tokenizer has more tokens than the table has rows.
 
-    Attributes: the four parameters; `max_length`, None; `reads_whole`, True.
+    Attributes: the four parameters; `reader`, which reads token ids; `max_length`, None; `reads_whole`, True.
     """
 
     BATCH = 512
@@ -67,7 +67,7 @@ class StudentEncoder(Encoder):
             )
         self.table, self.tokenizer = table, tokenizer
         self.name, self.teacher = name, teacher
-        self._tokens = token_reader(tokenizer)
+        self.reader = token_reader(tokenizer)
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str | None = None) -> StudentEncoder:
@@ -154,13 +154,13 @@ class StudentEncoder(Encoder):
 
     def _means(self, groups: Sequence[Sequence[str]]) -> NDArray[np.float32]:
         """Return the weighted mean row of each group's tokens, float32 [groups, d]; zeros without tokens."""
-        sums, weights = self.table.sums(*self._tokens.read(groups))
+        sums, weights = self.table.sums(*self.reader.read(groups))
         weights[weights == 0] = 1
         return sums / weights[:, None]
 
     def unknown_share(self, texts: Sequence[str]) -> float:
         """Return the share of the tokens of texts that all have the row of the unknown token, in [0, 1]."""
-        ids, _ = self._tokens.read([texts])
+        ids, _ = self.reader.read([texts])
         unknown = self.tokenizer.token_to_id(getattr(self.tokenizer.model, "unk_token", None) or "")
         return float((ids == unknown).sum()) / max(1, len(ids))
 
@@ -182,7 +182,7 @@ class StudentEncoder(Encoder):
 
         A vector of several words is the sum of their rows at length 1.
         """
-        ids, lengths = self._tokens.read([[word] for word in words])
+        ids, lengths = self.reader.read([[word] for word in words])
         heaviest = np.zeros(len(words), dtype=np.float32)
         np.maximum.at(heaviest, np.repeat(np.arange(len(words)), lengths), self.table.weights[ids])
         return self.table.sums(ids, lengths)[0], heaviest
@@ -213,7 +213,7 @@ class StudentEncoder(Encoder):
         self, dialogue: Dialogue, towards: NDArray[np.float32] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the contribution of each token, float64 [tokens], and the number of tokens of each turn."""
-        ids, lengths = self._tokens.read([[turn.text] for turn in dialogue.turns])
+        ids, lengths = self.reader.read([[turn.text] for turn in dialogue.turns])
         speakers = np.repeat(np.array(dialogue.roles, dtype=np.int64), lengths)
         # The dialogue's vector is the sum over its tokens of the weighted row over the weight of the speaker's tokens.
         factors = 1 / np.bincount(speakers, self.table.weights[ids].astype(np.float64))[speakers]

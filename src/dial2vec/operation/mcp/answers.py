@@ -50,7 +50,7 @@ class Value(Share):
 
 
 class Key(TypedDict):
-    """A key of the metadata or of a facet: what it holds, and its values or its range."""
+    """A key of the metadata or of a lens: what it holds, and its values or its range."""
 
     key: str
     kind: str

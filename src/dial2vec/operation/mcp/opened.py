@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.changes.grouped import Grouped, read_groups
 from dial2vec.collection.clustering.clusters import Cluster
-from dial2vec.collection.collection_folder import FACETS, MANIFEST, CollectionFolder
+from dial2vec.collection.collection_folder import LENSES, MANIFEST, CollectionFolder
 from dial2vec.collection.describing.describing import read_descriptions
 from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.collection.search.filters import Filters, both
@@ -88,7 +88,7 @@ class OpenCollection(CollectionFolder):
 
 
 def stamp_of(folder: Path) -> tuple[int, ...]:
-    """Return numbers that change with the dialogues, topics, descriptions or facets of a collection."""
-    names = (MANIFEST, "clusters/clusters.json", "descriptions/descriptions.json", FACETS, "segments")
+    """Return numbers that change with the dialogues, topics, descriptions or lenses of a collection."""
+    names = (MANIFEST, "clusters/clusters.json", "descriptions/descriptions.json", LENSES, "segments")
     paths = [folder / name for name in names]
     return tuple(path.stat().st_mtime_ns if path.exists() else 0 for path in paths)

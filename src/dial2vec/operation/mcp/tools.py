@@ -320,7 +320,7 @@ class CollectionTools:
         after: str | None = None,
         before: str | None = None,
     ) -> answers.Facet:
-        """Count the values of one key of the metadata, of the labels ("label", if `overview` has it), or of a facet.
+        """Count the values of one key of the metadata, of the labels ("label", if `overview` has it), or of a lens.
 
         A key with numbers also has its mean.
 

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dial2vec.collection.facets import likeness as module
-from dial2vec.collection.facets.likeness import Level, Likeness, likeness, probabilities
+from dial2vec.collection.lenses import likeness as module
+from dial2vec.collection.lenses.likeness import Level, Likeness, likeness, moved_by_examples, probabilities
 
 LEVEL = Level(none=0.5, per_log=0.2, cosine=0.0, scale=0.1)
 
@@ -83,3 +83,12 @@ def test_where_none_is_frequent_a_doubtful_dialogue_goes_to_none():
 
 def test_no_dialogues_have_no_probabilities():
     assert probabilities(alike(np.empty((0, 2)))).shape == (0, 3)
+
+
+def test_of_an_example_the_turn_near_to_the_description_weighs_most():
+    turns, starts = np.eye(3, dtype=np.float32), np.array([0, 2, 3])
+    moved = moved_by_examples(turns[[0]], turns.__getitem__, starts, [[0]])[0]
+    # Cosines 1 and 0: the second turn has e^-10 of the weight of the first; the other dialogue has no part.
+    np.testing.assert_allclose(moved[1] / moved[0], np.exp(-10) * 0.5 / 1.5, rtol=1e-3)
+    assert moved[2] == 0
+    np.testing.assert_array_equal(moved_by_examples(turns[[0]], turns.__getitem__, starts, [[]]), turns[[0]])

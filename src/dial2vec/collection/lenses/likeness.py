@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit, logsumexp, softmax
+
+from dial2vec.encoder.nearest import unit_rows
 
 Floats = NDArray[np.float64]
 
@@ -28,12 +30,16 @@ class Level:
     scale: float
 
 
-# Fitted on labelled sentences and dialogues (docs/facets.md); the same for every collection.
+# Fitted on labelled sentences and dialogues (docs/lenses.md); the same for every collection.
 FITTED = Level(none=1.215, per_log=0.101, cosine=1.85, scale=0.269)
 # Weight of the collection's own share of "none" against even odds. At 1 a badly estimated share, for instance of 40
 # descriptions that are near to each other, moves everything to one side.
 OWN_SHARE = 0.5
 LEAST_SHARE, ROUNDS = 0.02, 100
+# Weight that many examples together have against the description, and the number of examples that have half of it.
+EXAMPLES, HALF = 2.0, 3.0
+# Difference of cosines that makes a turn of an example e times as heavy as another.
+SHARPNESS = 0.1
 # Turns that are compared at a time.
 BLOCK = 65_536
 
@@ -88,6 +94,31 @@ def likeness(
     mean = total / max(1, int(starts[-1]))
     spread = np.sqrt(np.maximum(squares / max(1, int(starts[-1])) - mean**2, 1e-4))
     return Likeness(((best + means) / 2 - mean) / np.sqrt(spread), best, numbers)
+
+
+def moved_by_examples(
+    units: NDArray[np.float32],
+    vectors: Callable[[slice], NDArray[np.float32]],
+    starts: NDArray[np.int64],
+    examples: Sequence[Sequence[int]],
+) -> NDArray[np.float32]:
+    """Return descriptions that examples have moved, vectors of length 1, float32 [descriptions, d].
+
+    The mean of the examples is added, with a weight that grows with their number. Of an example, the turns near to the
+    description weigh most.
+
+    :param units: vectors of the descriptions, of length 1, float32 [descriptions, d].
+    :param vectors: function that returns vectors of length 1 of consecutive turns, counted over all dialogues.
+    :param starts: first turn of each dialogue, and the number of turns at the end, int64 [n + 1].
+    :param examples: rows of the examples of each description.
+    """
+    moved = units.copy()
+    for place, rows in enumerate(examples):
+        for row in rows:
+            turns = np.asarray(vectors(slice(starts[row], starts[row + 1])), dtype=np.float32)
+            spoken = softmax(turns @ units[place] / SHARPNESS) @ turns
+            moved[place] += EXAMPLES / (len(rows) + HALF) * spoken
+    return unit_rows(moved)
 
 
 def probabilities(alike: Likeness, level: Level = FITTED) -> Floats:

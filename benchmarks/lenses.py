@@ -1,0 +1,305 @@
+"""How well does a lens tell what happened? Figures of docs/lenses.md, on SGD's annotations.
+
+    .venv/bin/python benchmarks/lenses.py run --archive sgd.zip
+    .venv/bin/python benchmarks/lenses.py run --archive sgd.zip --wrong 0.1 --examples 500
+    .venv/bin/python benchmarks/lenses.py run --archive sgd.zip --ways minilm
+    .venv/bin/python benchmarks/lenses.py time --archive sgd.zip
+    .venv/bin/python benchmarks/lenses.py table
+
+Five targets: `failed` (any NOTIFY_FAILURE), `tried` (any NOTIFY), `changed` (NEGATE after CONFIRM), `alternatives`
+(REQUEST_ALTS), `declined` (NEGATE_INTENT). Examples are drawn from 3,000 dialogues of the train split at their natural
+shares, with two of each side at least. Judged are 1,500 dialogues of the test split, all of whose services are absent
+from training (unseen), and 700 others of it (seen). Ways: `lens`, the same by `examples` alone, `whole` (logistic
+regression on whole-dialogue vectors of the general student), `minilm` (the model of a lens on MiniLM's turns), and
+`described` (no example: likeness to two sentences, by the general student's turns). Rows go to studies/lenses.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+from zipfile import ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from conversations.dialogue import Dialogue, Turn
+from dial2vec.collection.lenses.learning import Lesson, calibration_error, learn
+from dial2vec.collection.lenses.likeness import likeness, probabilities
+from dial2vec.collection.lenses.model import Design, TurnReader, Turns, fit, pooled
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.names import GENERAL, MINILM, resolve
+
+RESULTS = Path(__file__).with_name("studies") / "lenses.jsonl"
+POOL, JUDGED, SPARE, SEED = 3_000, {"unseen": 1_500, "seen": 700}, 1_000, 0
+# Two sentences of each side, written before any figure was seen.
+SAID = {
+    "failed": (
+        ("Sorry, the booking has failed.", "I was not able to make the reservation."),
+        ("Your reservation is confirmed.", "The booking was made successfully."),
+    ),
+    "tried": (
+        ("Your reservation is confirmed.", "Sorry, the booking has failed."),
+        ("Thanks, that is all the information I needed.", "I am only looking, goodbye."),
+    ),
+    "changed": (
+        (
+            "No, I would like to change that, make it another day.",
+            "Actually, that is not right, please change the time.",
+        ),
+        ("Yes, that is correct.", "Sounds good, please go ahead."),
+    ),
+    "alternatives": (
+        ("Do you have anything else?", "Can you show me another one?"),
+        ("That one sounds good.", "I like that one."),
+    ),
+    "declined": (
+        ("No, I do not want to book it now.", "Not right now, thanks."),
+        ("Yes, please book it.", "Yes, I would like to make a reservation."),
+    ),
+}
+Marks = dict[str, set[int]]
+
+
+class Part(NamedTuple):
+    """Dialogues, and the turns that say each target."""
+
+    dialogues: list[Dialogue]
+    marks: list[Marks]
+
+    def known(self, target: str) -> NDArray[np.bool_]:
+        """Return whether each dialogue has a target."""
+        return np.array([bool(marks[target]) for marks in self.marks])
+
+
+def read(archive: Path) -> dict[str, Part]:
+    """Read pool, unseen and seen dialogues, drawn by the seed."""
+    with ZipFile(archive) as files:
+        train, test = (list(_dialogues(files, split)) for split in ("train", "test"))
+    services = set().union(*(each for _, _, each in train))
+    sides: dict[str, list[tuple[Dialogue, Marks]]] = {"pool": [], "unseen": [], "seen": []}
+    sides["pool"] = [(one, marks) for one, marks, _ in train]
+    for one, marks, own in test:
+        sides["seen" if own & services else "unseen"].append((one, marks))
+    rng, sizes = np.random.default_rng(SEED), {"pool": POOL, **JUDGED}
+    return {
+        side: Part(*map(list, zip(*(rows[row] for row in rng.permutation(len(rows))[: sizes[side]]), strict=True)))
+        for side, rows in sides.items()
+    }
+
+
+def _dialogues(files: ZipFile, split: str) -> Iterator[tuple[Dialogue, Marks, set[str]]]:
+    for name in sorted(name for name in files.namelist() if re.search(rf"/{split}/dialogues_\d+\.json$", name)):
+        for record in json.loads(files.read(name)):
+            turns = [Turn(turn["speaker"].lower(), turn["utterance"]) for turn in record["turns"]]
+            dialogue = Dialogue(f"{split}/{record['dialogue_id']}", tuple(turns))
+            yield dialogue, _marks(record["turns"]), set(record["services"])
+
+
+def _marks(turns: list[Any]) -> Marks:
+    marks: Marks = {target: set() for target in SAID}
+    before: set[str] = set()
+    for place, turn in enumerate(turns):
+        acts = {action["act"] for frame in turn["frames"] for action in frame.get("actions", ())}
+        found = {
+            "failed": "NOTIFY_FAILURE" in acts,
+            "tried": bool(acts & {"NOTIFY_FAILURE", "NOTIFY_SUCCESS"}),
+            "changed": "NEGATE" in acts and "CONFIRM" in before,
+            "alternatives": "REQUEST_ALTS" in acts,
+            "declined": "NEGATE_INTENT" in acts,
+        }
+        for target in (target for target, so in found.items() if so):
+            marks[target].add(place)
+        before = acts
+    return marks
+
+
+class Drawn(NamedTuple):
+    """Examples of one target, which some noise may have labelled wrongly."""
+
+    target: str
+    rows: NDArray[np.int64]
+    labels: NDArray[np.bool_]
+    spare: NDArray[np.int64]
+
+
+def drawn(pool: Part, target: str, n: int, draw: int, wrong: float) -> Drawn:
+    """Draw n examples, with two of each side at least."""
+    rng, known = np.random.default_rng(draw), pool.known(target)
+    while True:
+        rows = rng.choice(len(known), n, replace=False)
+        if 2 <= known[rows].sum() <= n - 2:
+            break
+    others = np.setdiff1d(np.arange(len(known)), rows)
+    spare = np.sort(rng.choice(others, min(SPARE, len(others)), replace=False))
+    return Drawn(target, rows, known[rows] ^ (rng.random(n) < wrong), spare)
+
+
+# A way takes examples, and returns chances and turns for dialogues of a side.
+Way = Callable[[Drawn, str], tuple[NDArray[np.float64], NDArray[np.int32] | None]]
+
+
+def ways(parts: dict[str, Part], names: list[str]) -> dict[str, Callable[[Drawn], Callable[[str], Any]]]:
+    """Return the ways by name: a function of examples that learns, and returns one that judges a side."""
+    reader = TurnReader()
+    turns = {side: reader.read(part.dialogues) for side, part in parts.items()}
+
+    def lens(given: Drawn, described: bool = True) -> Callable[[str], Any]:
+        said = [reader.sentences(texts if described else ()) for texts in SAID[given.target]]
+        examples, spare = turns["pool"].some(given.rows), turns["pool"].some(given.spare)
+        model, _ = learn(Lesson(examples, np.where(given.labels, 0, 1), spare, said, reader.word), SEED)
+        return lambda side: [each[:, 0] for each in model.read(turns[side])]
+
+    found: dict[str, Callable[[Drawn], Callable[[str], Any]]] = {
+        "lens": lens,
+        "examples": lambda given: lens(given, described=False),
+    }
+    if {"whole", "described"} & set(names):
+        student = load_encoder(resolve(GENERAL))
+        whole = {side: student.encode(part.dialogues) for side, part in parts.items()}
+
+        def by_whole(given: Drawn) -> Callable[[str], Any]:
+            model = LogisticRegression(C=10, max_iter=1_000).fit(whole["pool"][given.rows], given.labels)
+            return lambda side: (model.predict_proba(whole[side])[:, 1], None)
+
+        def described(given: Drawn) -> Callable[[str], Any]:
+            units = np.stack([student.encode_utterances(texts).mean(0) for texts in SAID[given.target]])
+            units /= np.linalg.norm(units, axis=1, keepdims=True)
+
+            def judge(side: str) -> Any:
+                own = np.concatenate(student.encode(parts[side].dialogues, output="turns"))
+                alike = likeness(own.__getitem__, turns[side].starts, units)
+                return probabilities(alike)[:, 0], alike.turns[:, 0]
+
+            return judge
+
+        found |= {"whole": by_whole, "described": described}
+    if "minilm" in names:
+        found["minilm"] = by_minilm(parts, turns)
+    return {name: found[name] for name in names}
+
+
+def by_minilm(parts: dict[str, Part], turns: dict[str, Turns]) -> Callable[[Drawn], Callable[[str], Any]]:
+    """Return the way that reads each turn and the one before by MiniLM, apart by side."""
+    encoder = load_encoder(MINILM)
+    dense = {}
+    for side, part in parts.items():
+        own = np.concatenate(encoder.encode(part.dialogues, output="turns")).astype(float)
+        before = np.concatenate([np.zeros((1, own.shape[1])), own[:-1]])
+        before[turns[side].starts[:-1]] = 0
+        pair, first = np.hstack([own, before]), (turns[side].sides == 0)[:, None]
+        rows = csr_array(np.hstack([pair * first, pair * ~first]))
+        dense[side] = Design(rows, np.arange(rows.shape[1]), turns[side].starts)
+
+    def learnt(given: Drawn) -> Callable[[str], Any]:
+        design = dense["pool"].some(given.rows)
+        weights = fit(design, given.labels.astype(float), np.ones(len(given.rows)))
+
+        def judge(side: str) -> Any:
+            spoken = dense[side].rows @ weights[:-1]
+            chances = 1 / (1 + np.exp(-(pooled(spoken, dense[side].starts) + weights[-1])))
+            best = [part.argmax() for part in np.split(spoken, dense[side].starts[1:-1])]
+            return chances, np.array(best)
+
+        return judge
+
+    return learnt
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measure each way at each number of examples, and append the rows."""
+    parts = read(arguments.archive)
+    for name, way in ways(parts, arguments.ways).items():
+        for n in [0] if name == "described" else arguments.examples:
+            for target in SAID:
+                for draw in range(1 if name == "described" else arguments.draws):
+                    given = drawn(parts["pool"], target, n or 20, draw, arguments.wrong)
+                    begin = time.process_time()
+                    judge = way(given)
+                    row = {"way": name, "examples": n, "target": target, "draw": draw, "wrong": arguments.wrong}
+                    row["seconds"] = round(time.process_time() - begin, 2)
+                    for side in JUDGED:
+                        row |= judged(parts[side], target, side, *judge(side))
+                    with RESULTS.open("a") as handle:
+                        handle.write(json.dumps(row) + "\n")
+
+
+def judged(part: Part, target: str, side: str, chances: Any, turns: Any) -> dict[str, float]:
+    """Return the figures of one side, in percent; `turn` counts turns that are the annotated one or beside it."""
+    known = part.known(target).astype(float)
+    figures = {
+        "auroc": roc_auc_score(known, chances),
+        "ap": average_precision_score(known, chances),
+        "ece": calibration_error(known, chances),
+    }
+    if turns is not None:
+        hits = [min(abs(turns[row] - turn) for turn in part.marks[row][target]) <= 1 for row in np.flatnonzero(known)]
+        figures["turn"] = float(np.mean(hits))
+    return {f"{side}_{name}": round(100 * float(value), 1) for name, value in figures.items()}
+
+
+def table() -> None:
+    """Print the means over targets and draws, and the targets apart."""
+    groups = defaultdict(list)
+    for line in RESULTS.read_text().splitlines():
+        row = json.loads(line)
+        for target in ("all", row["target"]):
+            groups[row["way"], row["wrong"], row["examples"], target].append(row)
+    columns = [f"{side}_{name}" for side in JUDGED for name in ("auroc", "ap", "ece", "turn")] + ["seconds"]
+    write("| way | wrong | examples | target |", " | ".join(columns), "|")
+    for (*key, target), rows in sorted(groups.items(), key=lambda each: tuple(map(str, each[0]))):
+        figures = [f"{mean(row[name] for row in rows):.1f}" if name in rows[0] else "-" for name in columns]
+        write("|", " | ".join(map(str, [*key, target, *figures])), "|")
+
+
+def timed(arguments: argparse.Namespace) -> None:
+    """Print CPU seconds of learning from 500 examples, and of reading, per thousand dialogues."""
+    parts = read(arguments.archive)
+    reader = TurnReader()
+    turns = reader.read(parts["pool"].dialogues)
+    given = drawn(parts["pool"], "failed", 500, 0, 0.0)
+    said = [reader.sentences(texts) for texts in SAID["failed"]]
+    begin = time.process_time()
+    lesson = Lesson(turns.some(given.rows), np.where(given.labels, 0, 1), turns.some(given.spare), said, reader.word)
+    model, _ = learn(lesson, SEED)
+    write(f"learning: {time.process_time() - begin:.1f} s")
+    for number in range(3):
+        begin = time.process_time()
+        model.read(TurnReader().read(parts["pool"].dialogues))
+        seconds = (time.process_time() - begin) / len(parts["pool"].dialogues)
+        write(f"reading {number + 1}: {1_000 * seconds:.2f} s / 1,000")
+
+
+def write(*words: str) -> None:
+    """Print a line."""
+    sys.stdout.write(" ".join(words) + "\n")
+
+
+def main() -> None:
+    """Run a command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["run", "table", "time"])
+    parser.add_argument("--archive", type=Path)
+    parser.add_argument("--ways", nargs="+", default=["lens", "examples", "whole", "described"])
+    parser.add_argument("--examples", nargs="+", type=int, default=[20, 50, 200, 500, 2_000])
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--wrong", type=float, default=0.0, help="share of examples with the wrong label")
+    arguments = parser.parse_args()
+    if arguments.command != "table" and arguments.archive is None:
+        parser.error("give --archive")
+    {"run": run, "table": lambda _: table(), "time": timed}[arguments.command](arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+"""The command that gives each dialogue of a collection one of your labels, and asks a person for examples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from conversations.words import printable
+from dial2vec.cli.group import examples
+from dial2vec.cli.table import fitted, width
+from dial2vec.errors import CorpusError, did_you_mean
+
+if TYPE_CHECKING:
+    from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.lenses import Lens, LensLabel
+
+# Dialogues shown per label, and the least width of their turns; dialogues that a person is asked about.
+SHOWN, MIN_TEXT, ASKED = 2, 40, 20
+
+
+@click.command(
+    epilog=examples(
+        'dial2vec lens calls --name outcome --is "solved: great, that works now" --is "open: we will call you back"',
+        "dial2vec lens calls --name outcome --ask",
+        "dial2vec lens calls --name outcome --from resolution_code",
+    )
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="Name of the lens, such as outcome.")
+@click.option(
+    "--is",
+    "described",
+    multiple=True,
+    metavar="LABEL: DESCRIPTION",
+    help='A label and what is said then, such as "solved: great, that works now"; may be repeated, also for one label. '
+    "Default: the labels that the lens has.",
+)
+@click.option(
+    "--example",
+    "known",
+    multiple=True,
+    metavar="LABEL=ID",
+    help="A dialogue with this label, or none; may be repeated.",
+)
+@click.option("--examples", "file", type=click.Path(path_type=Path), help="CSV file with dialogue_id and label.")
+@click.option("--from", "key", metavar="KEY", help="Key of the metadata whose values are the labels of examples.")
+@click.option("--ask", is_flag=True, help="Ask for the labels of about twenty varied dialogues.")
+@click.option("--seed", default=0, show_default=True, help="Seed of what is drawn.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def lens(
+    folder: Path,
+    name: str,
+    described: tuple[str, ...],
+    known: tuple[str, ...],
+    file: Path | None,
+    key: str | None,
+    ask: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Give each dialogue one of your labels.
+
+    Labels are learnt from examples, 20 or more, and from what is said then. With fewer examples, each dialogue gets the
+    label whose description its turns are nearest to, or "none". Examples of earlier runs count, too. Writes NAME.csv,
+    NAME.parquet and more into FOLDER/lenses.
+    """
+    from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.lenses import lens as make_lens
+    from dial2vec.collection.lenses.examples import examples_file, of_metadata, read_examples, write_examples
+
+    collection = CollectionFolder(folder)
+    found = read_examples(own := examples_file(folder, name))
+    if file is not None:
+        if not file.exists():
+            raise CorpusError(
+                f"{file} does not exist; expected a CSV file with dialogue_id and label. Correct --examples."
+            )
+        found |= read_examples(file)
+    if key is not None:
+        found |= of_metadata(collection, key)
+    pairs = list(_pairs(known))
+    found |= {dialogue_id: label for label, dialogue_id in pairs}
+    labels = _labels(folder, name, described, list(found.values()), [label for label, _ in pairs])
+    if ask:
+        for answered in _asked(collection, labels, found, seed):
+            own.parent.mkdir(exist_ok=True)
+            write_examples(own, answered)
+            found = answered
+    result = make_lens(collection, name, labels, found, seed=seed, progress=True)
+    if as_json:
+        click.echo((folder / "lenses" / f"{name}.json").read_text(encoding="utf-8").rstrip())
+        return
+    click.echo(_table(result))
+    for line in result.warnings:
+        click.echo(line, err=True)
+    click.echo(f"Label of each dialogue: {folder / 'lenses' / f'{name}.csv'}")
+
+
+def _pairs(known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for pair in known:
+        label, _, dialogue_id = (part.strip() for part in pair.partition("="))
+        if not label or not dialogue_id:
+            raise CorpusError(f"found --example {pair}; expected LABEL=ID, such as open=c-17. Write both.")
+        yield label, dialogue_id
+
+
+def _labels(
+    folder: Path, name: str, described: Sequence[str], found: Sequence[str], named: Sequence[str]
+) -> list[LensLabel]:
+    """Return the labels of the options, or those that the lens has, and those that only examples have.
+
+    :param found: labels of all examples.
+    :param named: labels of --example, which must be known if labels are described.
+    """
+    from dial2vec.collection.lenses import LensLabel
+    from dial2vec.collection.lenses.lens import NONE, read_record
+
+    texts: dict[str, list[str]] = {}
+    for each in described:
+        label, _, text = (part.strip() for part in each.partition(":"))
+        if not label or not text:
+            raise CorpusError(
+                f"found --is {json.dumps(each, ensure_ascii=False)}; expected a label and a description, such as "
+                '--is "solved: great, that works now". Write both.'
+            )
+        texts.setdefault(label, []).append(text)
+    record = folder / "lenses" / f"{name}.json"
+    if not described and record.exists():
+        texts = {each["label"]: list(each["descriptions"]) for each in read_record(record)["labels"]}
+    for label in named if texts else ():
+        if label not in (*texts, NONE):
+            raise CorpusError(
+                f"found --example {label}=...; expected one of the labels {', '.join((*texts, NONE))}."
+                f"{did_you_mean(label, texts)}"
+            )
+    every = [*texts, *sorted({label for label in found if label != NONE} - set(texts))]
+    return [LensLabel(label, tuple(texts.get(label, ()))) for label in every]
+
+
+def _asked(
+    collection: CollectionFolder, labels: Sequence[LensLabel], known: dict[str, str], seed: int
+) -> Iterator[dict[str, str]]:
+    """Ask a person for the labels of dialogues, one key for each, and yield the examples after each answer."""
+    from dial2vec.collection.lenses.examples import varied
+    from dial2vec.collection.lenses.lens import NONE
+
+    names = [each.label for each in labels if each.label != NONE]
+    if not names or len(names) > 9:
+        raise CorpusError(
+            f"--ask found {len(names)} labels; expected 1 to 9. Name them with --is 'LABEL: DESCRIPTION'."
+        )
+    keys = {str(number): label for number, label in enumerate(names, start=1)} | {"0": NONE}
+    shown = "  ".join(f"{key} {label}" for key, label in keys.items())
+    rows, place, given = varied(collection, known, ASKED, seed), 0, dict(known)
+    answered: list[str] = []
+    while place < len(rows):
+        dialogue = next(collection.dialogues([rows[place]]))
+        click.echo(f"\n{place + 1} of {len(rows)}  {printable(dialogue.dialogue_id)}")
+        for turn in dialogue.turns:
+            click.echo(f"  {printable(turn.speaker)}: {printable(turn.text)}")
+        click.echo(f"{shown}  s skip  u undo  q end", err=True)
+        key = click.getchar()
+        if key in keys:
+            given[dialogue.dialogue_id] = keys[key]
+            answered.append(dialogue.dialogue_id)
+        elif key == "u" and place:
+            place -= 1
+            if answered and answered[-1] == next(collection.dialogues([rows[place]])).dialogue_id:
+                given.pop(answered.pop())
+            yield dict(given)
+            continue
+        elif key in ("q", "\x04", ""):
+            return
+        elif key != "s":
+            continue
+        place += 1
+        yield dict(given)
+
+
+def _table(result: Lens) -> str:
+    """Return a line per label with its size and expected share, and below it the dialogues that are surest."""
+    import pyarrow.compute as pc
+
+    room = width()
+    lines = [f"{'dialogues':>9} {'expected':>8}  label"]
+    rows = result.rows.sort_by([("probability", "descending"), ("dialogue_id", "ascending")])
+    for label, size in result.sizes.items():
+        share = f"{result.shares[label]:.1%}" if label in result.shares else ""
+        how = ""
+        if quality := result.quality.get(label):
+            how = f"  AUROC {quality.auroc:.0%} ({quality.interval[0]:.0%} to {quality.interval[1]:.0%})"
+        lines.append(f"{size:>9,} {share:>8}  {printable(label)}{how}"[:room])
+        # Examples have the probability 1.
+        told = (pc.field("value") == label) & pc.field("turn").is_valid() & (pc.field("probability") < 1)
+        answers = rows.filter(told)
+        for row in answers.slice(0, SHOWN).to_pylist():
+            end = f"  {printable(row['dialogue_id'])}"
+            text = fitted(f"{row['speaker']}: {row['text']}", room - 26 - len(end), least=MIN_TEXT)
+            lines.append(f"{'':20}{row['probability']:>5.0%} {text}{end}")
+    return "\n".join(lines)

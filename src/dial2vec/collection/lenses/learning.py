@@ -1,0 +1,247 @@
+"""Learn labels from examples and descriptions, and say how good they are by examples that were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save
+from scipy.sparse import csr_array
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from conversations.files import atomic_path
+from dial2vec.collection.collection_folder import readable
+from dial2vec.collection.lenses.model import (
+    COLUMNS,
+    Design,
+    Floats,
+    Turns,
+    fit,
+    joined,
+    pooled,
+    rarity,
+    scores_of,
+    turn_scores,
+)
+
+# Examples from which labels are learnt, and those on each side of a label that are needed at least.
+LEAST, LEAST_EACH = 20, 2
+# Examples, and those with the label, from which a number is a probability; below it only orders.
+CALIBRATED, CALIBRATED_EACH = 50, 10
+FOLDS = 5
+# A word piece that alone tells the label of so many examples is likely a template's.
+GIVEN_AWAY = 0.97
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How well a label was told for examples that were left out of fitting, in [0, 1].
+
+    :param auroc: area under the ROC curve, and its 95 % interval.
+    :param precision: average precision.
+    :param error: expected calibration error over ten bins.
+    :param examples: number of examples with the label.
+    :param by_descriptions: whether descriptions were learnt from; left out where they make log loss higher.
+    :param giveaway: a word piece that alone tells nearly all examples apart, or "".
+    """
+
+    auroc: float
+    interval: tuple[float, float]
+    precision: float
+    error: float
+    examples: int
+    by_descriptions: bool
+    giveaway: str = ""
+
+
+class Lesson(NamedTuple):
+    """What labels are learnt from.
+
+    :param examples: counts of the examples' turns.
+    :param labels: label of each example, or the number of labels for none of them, int64 [n].
+    :param spare: counts of other dialogues of the collection, for a round of self-training.
+    :param sentences: counts of the descriptions of each label, and of none, as dialogues of one turn.
+    :param words: returns a token by its number.
+    """
+
+    examples: Turns
+    labels: NDArray[np.int64]
+    spare: Turns
+    sentences: Sequence[Turns]
+    words: Callable[[int], str]
+
+
+class LensModel(NamedTuple):
+    """Labels as learnt.
+
+    :param idf: inverse document frequency of each token, float32 [V].
+    :param table: weights by token, label and column (`turn_scores`), float32 [V, labels, COLUMNS].
+    :param lines: slope and offset from a dialogue's pooled score to the logarithm of its odds, float64 [labels, 2].
+    """
+
+    idf: NDArray[np.float32]
+    table: NDArray[np.float32]
+    lines: Floats
+
+    def read(self, turns: Turns) -> tuple[Floats, NDArray[np.int32]]:
+        """Return the probabilities of the labels and of none, [n, labels + 1], and turns by label, int32 [n, labels].
+
+        Labels exclude each other, so that the odds of each are compared with even odds of none.
+        """
+        spoken = turn_scores(turns.weighted(self.idf), self.table)
+        odds = pooled(spoken.astype(float), turns.starts) * self.lines[:, 0] + self.lines[:, 1]
+        chances = softmax(np.concatenate([odds, np.zeros((len(odds), 1))], axis=1), axis=1)
+        best = [part.argmax(0) for part in np.split(spoken, turns.starts[1:-1])]
+        return chances, np.array(best, dtype=np.int32).reshape(len(odds), -1)
+
+    def save(self, path: Path) -> None:
+        """Write the model as safetensors, atomically."""
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(save({name: np.ascontiguousarray(each) for name, each in self._asdict().items()}))
+
+    @classmethod
+    def load(cls, path: Path) -> LensModel:
+        """Read a saved model.
+
+        :raises ArtifactError: if the file is damaged.
+        """
+        with readable(path, "; expected what a lens has learnt. Remove it, and learn again with `dial2vec lens`."):
+            return cls(**load_file(path))
+
+
+def can_learn(labels: NDArray[np.int64], n_labels: int) -> bool:
+    """Return whether examples are enough to learn from: `LEAST` in all, and `LEAST_EACH` on each side of a label."""
+    counts = np.bincount(labels, minlength=n_labels + 1)[:n_labels]
+    return len(labels) >= LEAST and bool(((counts >= LEAST_EACH) & (len(labels) - counts >= LEAST_EACH)).all())
+
+
+def learn(lesson: Lesson, seed: int) -> tuple[LensModel, list[Quality]]:
+    """Learn each label against all else.
+
+    :param seed: of the folds.
+    """
+    # The steps of L-BFGS are too short for several threads, which would wait for each other.
+    with threadpool_limits(1):
+        return _learnt(lesson, seed)
+
+
+def _learnt(lesson: Lesson, seed: int) -> tuple[LensModel, list[Quality]]:
+    idf = rarity(joined([lesson.examples, lesson.spare]))
+    parts = [part.weighted(idf) for part in (lesson.examples, *lesson.sentences, lesson.spare)]
+    design = Design.of(joined(parts))
+    ends = np.cumsum([0, *(len(part.starts) - 1 for part in parts)])
+    tables, lines, qualities = [], [], []
+    for label in range(len(lesson.sentences) - 1):
+        known = np.concatenate(
+            [lesson.labels == label, *(np.full(n, place == label) for place, n in enumerate(np.diff(ends)[1:-1]))]
+        ).astype(float)
+        parameters, line, quality = _learn_label(lesson, design, known, seed)
+        table = np.zeros(len(idf) * COLUMNS, dtype=np.float32)
+        table[design.columns] = parameters[:-1]
+        tables.append(table.reshape(len(idf), COLUMNS))
+        lines.append((line[0], line[0] * parameters[-1] + line[1]))
+        qualities.append(quality)
+    return LensModel(idf, np.stack(tables, axis=1), np.array(lines)), qualities
+
+
+def _learn_label(lesson: Lesson, design: Design, known: Floats, seed: int) -> tuple[Floats, Floats, Quality]:
+    """Return the weights of a label, the line to the logarithm of its odds, and its quality.
+
+    :param known: whether each example, and after these each sentence, has the label.
+    """
+    n = len(lesson.labels)
+    is_so, sentences = known[:n], np.arange(n, len(known))
+    ways = [sentences, sentences[:0]] if len(sentences) and n >= CALIBRATED else [sentences]
+    tried = [_cross_fitted(design, known, n, also, seed) for also in ways]
+    lines = [_line(scores, is_so) for scores in tried]
+    chances = [_chances(scores, line) for scores, line in zip(tried, lines, strict=True)]
+    best = int(np.argmin([log_loss(is_so, chance, labels=[0, 1]) for chance in chances]))
+    used = np.concatenate([np.arange(n), ways[best]])
+    parameters = _self_trained(design, known, used, n)
+    quality = Quality(
+        auroc=float(roc_auc_score(is_so, tried[best])),
+        interval=_interval(is_so, tried[best]),
+        precision=float(average_precision_score(is_so, tried[best])),
+        error=calibration_error(is_so, chances[best]),
+        examples=int(is_so.sum()),
+        by_descriptions=len(ways[best]) > 0,
+        giveaway=_giveaway(lesson, is_so),
+    )
+    return parameters, lines[best], quality
+
+
+def _self_trained(design: Design, known: Floats, used: NDArray[np.int64], n: int) -> Floats:
+    """Fit, label the spare dialogues so that as large a share has the label as of the examples, and fit with them."""
+    parameters = fit(design.some(used), known[used], np.ones(len(used)))
+    spare = np.arange(len(known), len(design.starts) - 1)
+    if not len(spare):
+        return parameters
+    scores = scores_of(design.some(spare), parameters)
+    guessed = scores >= np.quantile(scores, 1 - known[:n].mean())
+    every = np.concatenate([used, spare])
+    return fit(design.some(every), np.concatenate([known[used], guessed]), np.ones(len(every)))
+
+
+def _cross_fitted(design: Design, known: Floats, n: int, also: NDArray[np.int64], seed: int) -> Floats:
+    """Return the score of each example by a fit without it, float64 [n].
+
+    :param also: sentences that each fit has, too.
+    """
+    is_so, scores = known[:n], np.empty(n)
+    fewest = int(min(is_so.sum(), n - is_so.sum()))
+    for rest, out in StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed).split(scores, is_so):
+        used = np.concatenate([rest, also])
+        scores[out] = scores_of(design.some(out), fit(design.some(used), known[used], np.ones(len(used))))
+    return scores
+
+
+def _line(scores: Floats, is_so: Floats) -> Floats:
+    """Return slope and offset from scores to the logarithm of the odds (Platt 1999); the slope is never below 0."""
+    fitted = LogisticRegression().fit(scores[:, None], is_so)
+    return np.array([max(fitted.coef_[0, 0], 1e-3), fitted.intercept_[0]])
+
+
+def _chances(scores: Floats, line: Floats) -> Floats:
+    return 1 / (1 + np.exp(-(scores * line[0] + line[1])))
+
+
+def _interval(is_so: Floats, scores: Floats) -> tuple[float, float]:
+    """Return the 95 % interval of the area under the ROC curve (DeLong et al. 1988), in [0, 1]."""
+    sides = scores[is_so == 1], scores[is_so == 0]
+    area, variance = 0.0, 0.0
+    for own, other in (sides, sides[::-1]):
+        ordered = np.sort(other)
+        # Share of the other side below each score, ties by half.
+        below = (np.searchsorted(ordered, own) + np.searchsorted(ordered, own, side="right")) / 2 / len(other)
+        area = 1 - float(below.mean())
+        variance += float(below.var(ddof=1)) / len(own)
+    reach = 1.96 * variance**0.5
+    return max(0.0, area - reach), min(1.0, area + reach)
+
+
+def _giveaway(lesson: Lesson, is_so: Floats) -> str:
+    """Return the token that is in nearly all examples with the label, and in nearly none without; "" without any."""
+    examples = lesson.examples
+    of_turns = csr_array(examples.tokens > 0, dtype=np.float32)
+    dialogues = np.repeat(np.arange(len(is_so)), np.diff(examples.starts))
+    sums = csr_array((np.ones(len(dialogues), dtype=np.float32), (dialogues, np.arange(len(dialogues)))))
+    said = csr_array(sums @ of_turns > 0, dtype=np.float32)
+    yes, no = (said[is_so == side].mean(0) for side in (1, 0))
+    told = (yes + 1 - no) / 2
+    best = int(told.argmax())
+    return lesson.words(best) if told[best] >= GIVEN_AWAY else ""
+
+
+def calibration_error(is_so: Floats, chances: Floats, bins: int = 10) -> float:
+    """Return the expected calibration error over bins of equal width (Naeini et al. 2015), in [0, 1]."""
+    places = np.minimum((chances * bins).astype(int), bins - 1)
+    gaps = np.bincount(places, is_so - chances, minlength=bins)
+    return float(np.abs(gaps).sum() / len(chances))
