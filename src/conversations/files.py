@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ REFUSED_WRITES = {
 TEMPORARY = re.compile(r"^\.(.+)\.\d+-[0-9a-f]{8}\.tmp$")
 # Files of dialogues in JSON Lines.
 ENDINGS = (".jsonl", ".jsonl.gz")
+# Key of a record's own checksum.
+CHECKSUM = "checksum"
 DIALOGUES = "a JSON Lines file of dialogues"
 
 
@@ -84,13 +86,25 @@ def write_json(path: Path, value: object) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
+def write_checked_json(path: Path, record: Mapping[str, object]) -> None:
+    """Write a record with its own checksum, by which `read_json` notices damage that leaves it JSON."""
+    write_json(path, {**record, CHECKSUM: _checksum(record)})
+
+
+def _checksum(record: Mapping[str, object]) -> str:
+    return hashlib.md5(json.dumps({**record}).encode(), usedforsecurity=False).hexdigest()
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON file that an earlier stage wrote.
 
-    :raises ArtifactError: if it is missing or incomplete.
+    :raises ArtifactError: if it is missing, incomplete, or does not match the checksum that it was written with.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(value, dict) and (expected := value.pop(CHECKSUM, None)) not in (None, _checksum(value)):
+            raise ValueError(f"its content has the MD5 {_checksum(value)[:8]}; expected {str(expected)[:8]}")
+        return value
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `dial2vec run`.") from error
     except ValueError as error:

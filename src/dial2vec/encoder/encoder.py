@@ -21,7 +21,7 @@ from conversations.dialogue import Dialogue
 from dial2vec.config import EncoderSettings
 from dial2vec.encoder.backbone import load_backbone, own_input, save_backbone
 from dial2vec.encoder.contribution import turn_shares
-from dial2vec.encoder.folder import model_folder
+from dial2vec.encoder.folder import check_files, model_folder
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.names import resolve
 from dial2vec.encoder.network import Network, Precision, resolved
@@ -97,7 +97,7 @@ class DialogueEncoder(nn.Module, Encoder):
         :param device: "cpu", "cuda", ...; None takes a GPU if there is one.
         :raises ModelError: if the name cannot be loaded or an option is not valid.
         """
-        folder = resolve(name)
+        check_files(folder := resolve(name))
         settings = saved_settings(folder)
         asked = {
             "max_length": max_length,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conversations.files import atomic_path, sha256_of
+from dial2vec.encoder.checksums import CHECKSUMS, damaged_files, write_checksums
 from dial2vec.errors import ModelError
 
 SETTINGS_FILE = "dialogue_encoder.json"
@@ -16,8 +17,10 @@ MULTILINGUAL_FILE = "dialogue_multilingual.json"
 # A folder with one of these files is a saved model of dial2vec.
 MARKS = (SETTINGS_FILE, STUDENT_FILE, MULTILINGUAL_FILE)
 # Files for other libraries and for readers. All they say is also in the other files.
+CARD_FILE = "README.md"
 RETOLD = {
-    "README.md",
+    CARD_FILE,
+    CHECKSUMS,
     "modules.json",
     "config_sentence_transformers.json",
     "sentence_bert_config.json",
@@ -50,7 +53,7 @@ def folder_hash(folder: Path) -> str:
 
 @contextmanager
 def model_folder(path: str | Path) -> Iterator[Path]:
-    """Give a new folder inside a `with`; at the end the folder replaces the model at `path`.
+    """Give a new folder inside a `with`; at the end it gets its checksums and replaces the model at `path`.
 
     :raises ModelError: if `path` holds other files than a saved model.
     """
@@ -60,6 +63,17 @@ def model_folder(path: str | Path) -> Iterator[Path]:
     with atomic_path(path) as folder:
         folder.mkdir()
         yield folder
+        # A card is edited.
+        write_checksums(folder, without=(CARD_FILE,))
+
+
+def check_files(folder: str | Path, mend: str = "Bring it back from a backup, or save the model again.") -> None:
+    """Raise `ModelError` if a file of a model differs from its checksum; a model without checksums passes.
+
+    :param mend: sentence on what to do then.
+    """
+    for problem in damaged_files(Path(folder)):
+        raise ModelError(f"{problem}. {mend}")
 
 
 @contextmanager

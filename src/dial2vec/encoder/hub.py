@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dial2vec.encoder.folder import MARKS
+from dial2vec.encoder.folder import CARD_FILE, MARKS
 from dial2vec.errors import ModelError
 
-CARD_FILE = "README.md"
 # What the examples of a saved card load, until the model has a name on a hub.
 PLACE = "path/to/this/folder"
 

@@ -16,8 +16,8 @@ from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedModel
 
 from dial2vec.encoder.backbone import ENCODERS_OF
+from dial2vec.encoder.folder import CARD_FILE
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.hub import CARD_FILE
 from dial2vec.encoder.network import Network
 from dial2vec.encoder.pooling import Pooling
 

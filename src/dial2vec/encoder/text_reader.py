@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from tokenizers import Tokenizer
 
 from conversations.files import read_json
-from dial2vec.encoder.folder import SETTINGS_FILE, is_student
+from dial2vec.encoder.folder import SETTINGS_FILE, check_files, is_student
 
 # Settings of an encoder and of its backbone that numpy can compute (Devlin et al. 2019).
 SETTINGS = {"input": "text", "pooling": "role", "hierarchy": "none", "head": False, "last_turns": None}
@@ -27,6 +27,7 @@ LONGEST = 500
 
 def text_reader(folder: Path) -> TextReader | None:
     """Return a reader of the encoder in a folder; None if numpy cannot compute that encoder."""
+    check_files(folder)
     if is_student(folder) or not (folder / SETTINGS_FILE).is_file():
         return None
     settings, config = read_json(folder / SETTINGS_FILE), read_json(folder / "config.json")

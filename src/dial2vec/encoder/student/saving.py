@@ -10,8 +10,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from dial2vec.encoder.folder import STUDENT_FILE, damaged, model_folder
-from dial2vec.encoder.hub import CARD_FILE
+from dial2vec.encoder.folder import CARD_FILE, STUDENT_FILE, damaged, model_folder
 from dial2vec.encoder.student.table import Rows, TokenTable
 from dial2vec.errors import ModelError
 

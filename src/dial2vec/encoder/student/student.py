@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from conversations.dialogue import Dialogue
+from dial2vec.encoder.folder import check_files
 from dial2vec.encoder.names import resolve
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Apart, Encoder, Output
@@ -78,7 +79,8 @@ class StudentEncoder(Encoder):
         :param device: no effect: a student computes on the CPU.
         :raises ModelError: if the folder holds no student, or a damaged one.
         """
-        table, tokenizer, settings = load_student(resolve(name))
+        check_files(folder := resolve(name))
+        table, tokenizer, settings = load_student(folder)
         return cls(table, tokenizer, name=settings["name"], teacher=settings["teacher"])
 
     def save_pretrained(self, path: str | Path, *, rows: Rows = "fp16") -> None:
