@@ -13,6 +13,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST
 from mlflow.store.entities import PagedList
 
+from dial2vec.encoder.checksums import write_checksums
 from dial2vec.registry import store
 
 MLMODEL = "flavors: {python_function: {artifacts: {encoder: {path: artifacts/encoder}}}}"
@@ -164,6 +165,7 @@ def log_model(client, experiment_id, encoder, *_, run_id):
     folder = Path(client.get_logged_model(model_id).artifact_location)
     shutil.copytree(encoder, folder / "artifacts" / "encoder")
     (folder / "MLmodel").write_text(MLMODEL)
+    write_checksums(folder)
     return model_id
 
 

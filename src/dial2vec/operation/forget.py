@@ -42,6 +42,7 @@ from dial2vec.project.dvc_cache import (
     remove_objects,
     used_hashes,
 )
+from dial2vec.registry import EXAMPLES
 from dial2vec.registry.old_versions import trainings
 
 # Folders of a project that hold no dialogues.
@@ -53,7 +54,6 @@ TEXTS = (
     *("dialogues.jsonl", "quarantine.jsonl", "validation.json", "validation.html", "splits", "splits.json"),
     "report.html",
 )
-EXAMPLES = ("input_example.json", "serving_input_example.json")
 NEUTRAL = {"dialogue_id": "example", "turns": [{"speaker": "a", "text": "hello"}, {"speaker": "b", "text": "hello"}]}
 
 

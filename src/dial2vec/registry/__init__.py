@@ -4,6 +4,8 @@ from pathlib import Path
 
 # End of the name of a student's model, after the corpus's name, which has no hyphen.
 SMALL = "-small"
+# Files of a version that hold a dialogue, which forgetting replaces.
+EXAMPLES = ("input_example.json", "serving_input_example.json")
 
 
 def receipt_path(root: Path, corpus: str) -> Path:

@@ -25,6 +25,8 @@ from dial2vec.registry.store import (
     candidate_of,
     dev_scores,
     encoder_folder,
+    has_files,
+    is_whole,
     model_name,
     opened,
     registry_lock,
@@ -76,6 +78,10 @@ def promote(
         versions = [client.get_model_version(name, version) for version in (number, start, champion)]
         if teacher := candidate.tags.get("teacher_version"):
             versions.append(_teacher(client, corpus_of(corpus), teacher))
+        for version in versions:
+            # Figures of a damaged version are not its figures any more.
+            if has_files(client, version) and not is_whole(client, version):
+                encoder_folder(client, version)
         contenders = _contenders(client, name, versions, dev_hash, rescore)
         verdict = _verdict(client, name, contenders, compare, margins, seed)
         with _held(client, root, corpus) as experiment_id:

@@ -18,6 +18,8 @@ import yaml
 from conversations.files import atomic_path
 from dial2vec.addresses import shown, silence
 from dial2vec.config import parts_of
+from dial2vec.encoder.checksums import damaged_files
+from dial2vec.encoder.folder import check_files
 from dial2vec.errors import CorpusError, ModelError, did_you_mean
 from dial2vec.files import locked
 from dial2vec.registry import SMALL, corpus_of
@@ -256,7 +258,7 @@ def candidate_of(client: MlflowClient, name: str) -> ModelVersion:
 def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
     """Return the encoder folder of a version; files of a server are downloaded once, into the user's cache.
 
-    :raises ModelError: if the files are gone.
+    :raises ModelError: if the files are gone or damaged.
     """
     location = client.get_model_version_download_uri(version.name, version.version)
     model = Path(location) if location.startswith("/") else _downloaded(version, location)
@@ -265,6 +267,12 @@ def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
             f"the files of {version.name} version {version.version} are gone: {model} holds no model. "
             "Restore them, or run `dial2vec run` to train and register again."
         )
+    corpus = version.name.removeprefix(PREFIX)
+    check_files(
+        model,
+        f"It is of {version.name} version {version.version}, which is not used. Bring the file back from a backup, or "
+        f"make another version the champion: dial2vec rollback {corpus} [--to N].",
+    )
     about = yaml.safe_load((model / "MLmodel").read_text(encoding="utf-8"))
     return model / about["flavors"]["python_function"]["artifacts"]["encoder"]["path"]
 
@@ -275,11 +283,17 @@ def has_files(client: MlflowClient, version: ModelVersion) -> bool:
     return not location.startswith("/") or (Path(location) / "MLmodel").is_file()
 
 
+def is_whole(client: MlflowClient, version: ModelVersion) -> bool:
+    """Return True if `encoder_folder` would return the files of a version; those of a server count as whole."""
+    location = client.get_model_version_download_uri(version.name, version.version)
+    return has_files(client, version) and not any(damaged_files(Path(location)))
+
+
 def _downloaded(version: ModelVersion, location: str) -> Path:
     server = os.environ.get(SERVER, "")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "dial2vec"
     model = cache / hashlib.sha256(f"{server} {location}".encode()).hexdigest()[:16]
-    if not model.is_dir():
+    if not model.is_dir() or any(damaged_files(model)):
         with atomic_path(model) as temporary:
             temporary.mkdir()
             address = f"models:/{version.name}/{version.version}"

@@ -13,10 +13,11 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 from conversations.dialogue import Dialogue
+from dial2vec.encoder.checksums import write_checksums
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import find_root
-from dial2vec.registry import corpus_of, decisions
+from dial2vec.registry import EXAMPLES, corpus_of, decisions
 from dial2vec.registry.by_hand import settled
 from dial2vec.registry.model_card import model_card, start_card
 from dial2vec.registry.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord
@@ -27,7 +28,7 @@ from dial2vec.registry.store import (
     dev_scores,
     encoder_folder,
     experiment,
-    has_files,
+    is_whole,
     model_name,
     model_of,
     opened,
@@ -109,9 +110,9 @@ def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRec
 
 
 def _known_version(client: MlflowClient, name: str, tag: str, value: str) -> ModelVersion | None:
-    """Return the newest version with this tag and with files."""
+    """Return the newest version with this tag and with whole files."""
     matches = (version for version in versions_of(client, name).values() if version.tags.get(tag) == value)
-    return next((version for version in matches if has_files(client, version)), None)
+    return next((version for version in matches if is_whole(client, version)), None)
 
 
 def _candidate_version(
@@ -210,6 +211,7 @@ def _log_model(
             pip_requirements=[f"{name}=={installed(name).split('+')[0]}" for name in requirements],
             input_example=[{key: record[key] for key in ("dialogue_id", "turns")}],
         )
+        write_checksums(folder, without=EXAMPLES)
         client.log_model_artifacts(own_id, str(folder))
     if run_id:
         client.log_outputs(run_id, [LoggedModelOutput(own_id, step=0)])
