@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from conversations.dialogue import Dialogue, write_dialogues
 from dial2vec.collection import Collection, add, adding
-from dial2vec.encoder import DialogueEncoder, load_encoder
+from dial2vec.encoder import DialogueEncoder, checksums, load_encoder
+from dial2vec.encoder.checksums import md5_of
 from dial2vec.errors import ArtifactError, BusyError, CorpusError
 from dial2vec.files import folder_lock
 from tests.conftest import make_dialogue
@@ -214,12 +215,57 @@ def test_damaged_manifest_or_short_file_is_named(tmp_path, encoder, dialogue):
     with pytest.raises(ArtifactError, match="has 4 bytes"):
         _ = Collection(tmp_path / "c").vectors
     manifest = tmp_path / "c" / "collection.json"
-    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 9'))
+    whole = manifest.read_text()
+    manifest.write_text(whole.replace('"format": 1', '"format": 9'))
+    with pytest.raises(ArtifactError, match="its content has the MD5"):
+        Collection(tmp_path / "c")
+    manifest.write_text(json.dumps(json.loads(whole) | {"format": 9, "checksum": None}))
     with pytest.raises(ArtifactError, match="format 9"):
         Collection(tmp_path / "c")
     manifest.write_text("{}")
     with pytest.raises(ArtifactError, match="cannot be read"):
         Collection(tmp_path / "c")
+
+
+def flip(path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["vectors.f32", "dialogues.jsonl", "rows/000000.parquet"])
+def test_damage_in_any_addition_is_told_and_nothing_is_added_to_it(tmp_path, encoder, dialogue, name):
+    folder, of = tmp_path / "c", dialogues_of(dialogue, range(9))
+    for n in (3, 6):
+        add(folder, write(tmp_path / "a.jsonl", of[:n]), encoder=encoder)
+    Collection(folder).check()
+    flip(folder / name, 60)
+    with pytest.raises(ArtifactError, match=r"is damaged: its bytes 0 to \d+ have the MD5 .*; expected .* backup"):
+        Collection(folder).check()
+    with pytest.raises(ArtifactError, match="is damaged"):
+        add(folder, write(tmp_path / "a.jsonl", of), encoder=encoder)
+    assert len(Collection(folder)) == 6
+
+
+def test_additions_read_only_their_own_bytes(tmp_path, encoder, dialogue, monkeypatch):
+    folder, of, read = tmp_path / "c", dialogues_of(dialogue, range(9)), []
+    add(folder, write(tmp_path / "a.jsonl", of[:6]), encoder=encoder)
+    monkeypatch.setattr(checksums, "md5_of", lambda *place: read.append(place) or md5_of(*place))
+    add(folder, write(tmp_path / "a.jsonl", of), encoder=encoder)
+    Collection(folder).check()
+    width = 4 * Collection(folder).manifest.dimension
+    assert [place[1:] for place in read if place[0].name == "vectors.f32"] == [(6 * width, 3 * width)]
+
+
+def test_nan_in_vectors_without_checksums_is_told(tmp_path, encoder, dialogue):
+    folder = tmp_path / "c"
+    add(folder, write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3))), encoder=encoder)
+    (folder / "checksums.json").unlink()
+    vectors = np.fromfile(folder / "vectors.f32", np.float32)
+    vectors[20] = np.nan
+    vectors.tofile(folder / "vectors.f32")
+    with pytest.raises(ArtifactError, match=r"row 1 has NaN or infinity; expected finite numbers"):
+        _ = Collection(folder).vectors
 
 
 def test_unknown_id_names_the_nearest(tmp_path, encoder, dialogue):
@@ -255,7 +301,8 @@ def test_metadata_has_a_type_per_key_over_all_additions(tmp_path, encoder, dialo
 def test_a_collection_of_an_older_version_has_no_metadata_and_grows(tmp_path, encoder, dialogue):
     folder = tmp_path / "c"
     add(folder, write(tmp_path / "a.jsonl", [dialogue("d", "a: w1")]), encoder=encoder)
-    [rows] = (folder / "rows").iterdir()
+    [rows] = (folder / "rows").glob("*.parquet")
+    (folder / "rows" / "checksums.json").unlink()
     pq.write_table(pq.read_table(rows).drop_columns(["metadata"]), rows)
     assert Collection(folder).metadata_kinds == {}
     add(folder, write(tmp_path / "b.jsonl", [replace(dialogue("e", "a: w2"), metadata={"k": 1})]), encoder=encoder)

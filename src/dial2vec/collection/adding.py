@@ -44,6 +44,7 @@ from dial2vec.collection.embedding.shards import Shard, files_of, shards_of
 from dial2vec.collection.search.moments import update_moments
 from dial2vec.data.metadata import packed_metadata
 from dial2vec.data.workers import spread
+from dial2vec.encoder.checksums import note
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -208,7 +209,11 @@ def content_of(dialogue: Dialogue) -> int:
 
 
 def _append(folder: Path, manifest: Manifest, work: Path, *, source: str) -> None:
-    """Append dialogues and vectors to the collection, then write the manifest."""
+    """Append dialogues and vectors to the collection, then write the manifest, and their checksums.
+
+    A kill before the checksums leaves dialogues without; they are of the next addition's part.
+    """
+    CollectionFolder(folder).check()
     with atomic_path(rows_file(folder, len(manifest.additions))) as temporary:
         n_rows = _write_rows(temporary, work / "dialogues.jsonl", begin=manifest.text_bytes)
     size = manifest.dialogues * manifest.dimension * 4
@@ -219,12 +224,15 @@ def _append(folder: Path, manifest: Manifest, work: Path, *, source: str) -> Non
         text = append_blocks(folder / "dialogues.jsonl", manifest.text_bytes, iter(lambda: handle.read(1 << 20), b""))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     replace(manifest, additions=(*manifest.additions, Addition(source, now, n_rows, text))).write(folder)
+    note(folder / "vectors.f32", size + n_vectors)
+    note(folder / "dialogues.jsonl", manifest.text_bytes + text)
+    note(rows_file(folder, len(manifest.additions)))
 
 
 def _write_rows(path: Path, dialogues: Path, *, begin: int) -> int:
     """Write the rows of dialogues, whose lines begin at this offset of `dialogues.jsonl`, and return their number."""
     count, (shards, _) = 0, shards_of(dialogues)
-    with pq.ParquetWriter(path, ROWS) as writer:
+    with pq.ParquetWriter(path, ROWS, write_page_checksum=True) as writer:
         for table in spread(partial(_rows_of, begin), shards, n_parts=len(shards), fewest=FEWEST_PARTS):
             writer.write_table(table)
             count += len(table)

@@ -7,6 +7,7 @@ addition left after them are not read; the next addition cuts them off.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import textwrap
 import zipfile
@@ -25,15 +26,19 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from conversations.dialogue import Dialogue, dialogue_from_record
-from conversations.files import write_errors, write_json
+from conversations.files import read_json, write_checked_json, write_errors
 from dial2vec.collection.adapting.adaptation import Adaptation, read_adaptation
 from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed, with_fact
-from dial2vec.errors import ArtifactError, CorpusError, did_you_mean
+from dial2vec.encoder.checksums import damage, has_checksum, once
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, did_you_mean
 
 MANIFEST = "collection.json"
 # Folder of labels of one's own.
 LENSES = "lenses"
 FORMAT = 1
+log = logging.getLogger(__name__)
+# Vectors that are looked at, at a time.
+AT_ONCE = 65_536
 # Errors of damaged arrays, which derive from no other.
 DAMAGED = (zipfile.BadZipFile, SafetensorError)
 ROWS = pa.schema(
@@ -94,7 +99,7 @@ class Manifest:
 
     def write(self, folder: Path) -> None:
         """Write `collection.json` atomically."""
-        write_json(folder / MANIFEST, {"format": FORMAT} | asdict(self))
+        write_checked_json(folder / MANIFEST, {"format": FORMAT} | asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
@@ -107,7 +112,7 @@ class Manifest:
             made = f"index {folder} --output FOLDER" if folder.is_file() else f"index FILE --output {folder}"
             raise ArtifactError(f"{folder} is no collection: it has no {MANIFEST}. `dial2vec {made}` makes one.")
         with readable(path, f". Remove {folder}, and index its dialogues again."):
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = read_json(path)
             version, additions = record.pop("format"), tuple(Addition(**each) for each in record.pop("additions"))
             manifest = cls(**record, additions=additions)
         if version != FORMAT:
@@ -143,7 +148,12 @@ class CollectionFolder:
         shape = (len(self), self.manifest.dimension)
         if not len(self):
             return np.zeros(shape, dtype=np.float32)
-        return np.memmap(self._whole("vectors.f32", shape[0] * shape[1] * 4), dtype=np.float32, mode="r", shape=shape)
+        path = self._whole("vectors.f32", shape[0] * shape[1] * 4)
+        vectors: NDArray[np.float32] = np.memmap(path, dtype=np.float32, mode="r", shape=shape)
+        # Written with checksums, vectors are finite.
+        if not has_checksum(path) and (problem := once(path, f"finite {shape}", lambda: _not_finite(vectors))):
+            raise ArtifactError(f"{path} is damaged: {problem}; expected finite numbers. {self._again}")
+        return vectors
 
     @cached_property
     def adaptation(self) -> Adaptation | None:
@@ -166,7 +176,7 @@ class CollectionFolder:
         files = [rows_file(self.folder, number) for number in range(len(self.manifest.additions))]
         if not files:
             return ROWS.empty_table()
-        table = pa.concat_tables([_rows_of(path) for path in files])
+        table = pa.concat_tables([_rows_of(path, self._again) for path in files])
         for path in sorted((self.folder / LENSES).glob("*.parquet")):
             table = _with_lens(table, path)
         return table
@@ -235,16 +245,36 @@ class CollectionFolder:
         with self._whole("dialogues.jsonl", self.manifest.text_bytes).open("rb") as handle:
             for row in range(len(self)) if rows is None else rows:
                 handle.seek(starts[row].as_py())
-                yield dialogue_from_record(json.loads(handle.readline()))
+                with readable(f"dialogue {row + 1} of {handle.name}", f". {self._again}"):
+                    dialogue = dialogue_from_record(json.loads(handle.readline()))
+                yield dialogue
+
+    def check(self) -> None:
+        """Raise `ArtifactError` if vectors, dialogues or rows are damaged, as reading them does."""
+        if self.rows.num_rows and len(self.vectors):
+            self._whole("dialogues.jsonl", self.manifest.text_bytes)
+
+    @property
+    def _again(self) -> str:
+        return f"Bring it back from a backup, or remove {self.folder} and index its dialogues again."
 
     def _whole(self, name: str, size: int) -> Path:
-        return whole_file(self.folder / name, size, f"Remove {self.folder}, and index its dialogues again.")
+        return whole_file(self.folder / name, size, self._again)
 
 
-def _rows_of(path: Path) -> pa.Table:
-    # `read_table` imports pandas, which takes longer than a search.
-    with pq.ParquetFile(path) as file:
-        table = file.read()
+def _not_finite(vectors: NDArray[np.float32]) -> str:
+    for first in range(0, len(vectors), AT_ONCE):
+        # The sum of a vector is not finite if a number is not.
+        broken = np.flatnonzero(~np.isfinite(vectors[first : first + AT_ONCE].sum(1)))
+        if len(broken):
+            return f"row {first + broken[0]} has NaN or infinity"
+    return ""
+
+
+def _rows_of(path: Path, mend: str) -> pa.Table:
+    whole_file(path, 1, mend)
+    with readable(path, f". {mend}"):
+        table = read_parquet(path)
     for field in ROWS:
         if field.name not in table.column_names:
             table = table.append_column(field, pa.nulls(len(table), field.type))
@@ -255,11 +285,17 @@ def _with_lens(table: pa.Table, path: Path) -> pa.Table:
     """Return the rows with the values of a lens in their metadata; dialogues added since have none."""
     again = f"Remove it, and make it again with `dial2vec lens {path.parents[1]} --name {path.stem}`."
     with readable(path, f"; expected the labels of a lens. {again}"):
-        lens = pq.read_table(path, columns=["dialogue_id", "value"])
+        lens = read_parquet(path, ["dialogue_id", "value"])
         places = pc.index_in(table["dialogue_id"], value_set=lens["dialogue_id"]).combine_chunks()
         values = lens["value"].cast(pa.string()).combine_chunks().take(places)
     place = table.column_names.index("metadata")
     return table.set_column(place, table.schema.field(place), with_fact(table["metadata"], path.stem, values))
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a table and compare the checksums of its pages; `pq.read_table` imports pandas, which takes longer."""
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read(None if columns is None else list(columns))
 
 
 @contextmanager
@@ -277,16 +313,31 @@ def readable(what: object, mend: str) -> Iterator[None]:
         raise ArtifactError(f"{what} cannot be read ({reason}){mend}") from error
 
 
+@contextmanager
+def mended_by_index() -> Iterator[None]:
+    """Go on without what is read meanwhile if it is damaged, and say that `dial2vec index` makes it again."""
+    try:
+        yield
+    except (Dial2vecError, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        log.warning("%s It is left out until `dial2vec index` makes it again.", str(error).strip())
+
+
 def whole_file(path: Path, size: int, mend: str) -> Path:
-    """Return a file that has at least `size` bytes.
+    """Return a file that has at least `size` bytes and the content of its checksums, if there are some.
 
     :param mend: sentence on what to do otherwise.
-    :raises ArtifactError: if it is missing or shorter.
+    :raises ArtifactError: if it is missing, shorter or damaged.
     """
+    _long_enough(path, size, mend)
+    if problem := damage(path):
+        raise ArtifactError(f"{problem}. {mend}")
+    return path
+
+
+def _long_enough(path: Path, size: int, mend: str) -> None:
     size_found = path.stat().st_size if path.is_file() else 0
     if size_found < size:
         raise ArtifactError(f"{path} has {size_found} bytes; expected at least {size}. {mend}")
-    return path
 
 
 def rows_file(folder: Path, number: int) -> Path:
@@ -317,7 +368,7 @@ def append_blocks(path: Path, size: int, blocks: Iterable[bytes | NDArray[Any]])
     :raises ArtifactError: if the file has fewer than `size` bytes.
     """
     with write_errors(path), path.open("ab") as handle:
-        whole_file(path, size, "Index all dialogues in another folder.")
+        _long_enough(path, size, "Index all dialogues in another folder.")
         handle.truncate(size)
         written = sum(_write_block(handle, block) for block in blocks)
         handle.flush()

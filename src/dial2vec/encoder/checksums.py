@@ -12,12 +12,12 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from conversations.errors import ConversationError
+from conversations.errors import ArtifactError, ConversationError
 from conversations.files import read_json, write_checked_json, write_json
 
 CHECKSUMS = "checksums.json"
@@ -49,23 +49,32 @@ def write_checksums(folder: Path, *, without: Sequence[str] = ()) -> None:
     write_checked_json(folder / CHECKSUMS, listed)
 
 
-def note(path: Path, size: int | None = None) -> None:
+def note(path: Path, size: int | None = None, *, afresh: bool = False) -> None:
     """List a file that was just written, in the folder that it is in.
 
     :param size: bytes that count of a file that grows; those that have no checksum yet are a new part. None is a file
         that was written as a whole.
+    :param afresh: whether the file was begun again, so that its earlier parts do not count.
     """
-    listed = {name: entry for name, entry in _listed(path.parent).items() if (path.parent / name).exists()}
+    known: dict[str, Any] = {}
+    with contextlib.suppress(ArtifactError):
+        known = _listed(path.parent)
+    listed = {name: entry for name, entry in known.items() if (path.parent / name).exists()}
     if size is None:
         listed[path.name] = (path.stat().st_size, md5_of(path))
     else:
-        parts = listed.get(path.name, [])
+        parts = [] if afresh else listed.get(path.name, [])
         begin = sum(of for of, _ in parts)
         if begin < size:
             listed[path.name] = [*parts, (size - begin, md5_of(path, begin, size - begin))]
     write_checked_json(path.parent / CHECKSUMS, listed)
     if path.name in listed:
-        _known()[str(path.absolute())] = _state(path, _parts(listed[path.name]))
+        _keep(str(path.absolute()), _state(path, str(_parts(listed[path.name]))))
+
+
+def has_checksum(path: Path) -> bool:
+    """Return whether a file's folder lists a checksum of it."""
+    return path.name in _listed(path.parent)
 
 
 def damage(path: Path) -> str:
@@ -90,19 +99,40 @@ def differs(path: Path, parts: Parts, *, grows: bool = False) -> str:
     size = sum(of for of, _ in parts)
     if not path.is_file():
         return f"{path} is missing; expected a file of {size} bytes"
-    found, begin = path.stat().st_size, 0
+    found = path.stat().st_size
     if found < size or (found > size and not grows):
         return f"{path} is damaged: it has {found} bytes; expected {size}"
-    state, name = _state(path, parts), str(path.absolute())
-    if _known().get(name) == state:
+
+    def read() -> str:
+        place = 0
+        for of, md5 in parts:
+            end = place + of
+            if (now := md5_of(path, place, of)) != md5:
+                return f"{path} is damaged: its bytes {place} to {end} have the MD5 {now[:8]}; expected {md5[:8]}"
+            place = end
         return ""
-    for of, md5 in parts:
-        if (now := md5_of(path, begin, of)) != md5:
-            return f"{path} is damaged: its bytes {begin} to {begin + of} have the MD5 {now[:8]}; expected {md5[:8]}"
-        begin += of
-    if time.time_ns() - max(state[1:3]) > TICK:
-        _known()[name] = state
-    return ""
+
+    return once(path, str(list(parts)), read)
+
+
+def once(path: Path, kind: str, find: Callable[[], str]) -> str:
+    """Return what is wrong with the content of a file; the answer "" is kept for as long as the file is the same.
+
+    :param kind: what was looked for, or what was expected.
+    """
+    state, name = _state(path, kind), str(path.absolute())
+    if state in _known().get(name, ()):
+        return ""
+    problem = find()
+    if not problem and time.time_ns() - max(state[1:3]) > TICK:
+        _keep(name, state)
+    return problem
+
+
+def _keep(name: str, state: list[Any]) -> None:
+    # Not those of the file's earlier states.
+    same = [known for known in _known().get(name, ()) if known[:3] == state[:3]]
+    _known()[name] = [*same, state]
 
 
 def hash_again() -> None:
@@ -120,7 +150,7 @@ def _read(path: Path, *_: int) -> dict[str, Any]:
     try:
         return dict(read_json(path))
     except (ConversationError, TypeError) as error:
-        raise ConversationError(f"{path} is damaged ({error}). Remove it; no file is checked by it then.") from error
+        raise ArtifactError(f"{path} is damaged ({error}). Remove it; no file is checked by it then.") from error
 
 
 def _grows(entry: Sequence[Any]) -> bool:
@@ -131,14 +161,14 @@ def _parts(entry: Sequence[Any]) -> Parts:
     return [(of, md5) for of, md5 in (entry if _grows(entry) else [entry])]
 
 
-def _state(path: Path, parts: Parts) -> list[Any]:
-    now, expected = path.stat(), hashlib.md5(repr(list(parts)).encode(), usedforsecurity=False).hexdigest()
-    return [now.st_size, now.st_mtime_ns, now.st_ctime_ns, expected]
+def _state(path: Path, kind: str) -> list[Any]:
+    now, what = path.stat(), hashlib.md5(kind.encode(), usedforsecurity=False).hexdigest()
+    return [now.st_size, now.st_mtime_ns, now.st_ctime_ns, what]
 
 
 @cache
 def _known() -> dict[str, Any]:
-    """States of files that were found whole, by path, as this and earlier processes know them."""
+    """States in which files were found whole, by path, as this and earlier processes know them."""
     path = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "dial2vec" / "checked.json"
     known: dict[str, Any] = {}
     with contextlib.suppress(ConversationError, OSError, ValueError, TypeError):

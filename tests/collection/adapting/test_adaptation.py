@@ -58,7 +58,13 @@ def test_what_was_written_is_read_with_its_vectors_and_the_one_before_is_gone(tm
         assert (read.name, read.sentence, read.dialogues) == (adaptation.name, adaptation.sentence, 9)
         assert isinstance(read.vectors(tmp_path, PLAIN), np.memmap)
         np.testing.assert_array_equal(read.vectors(tmp_path, PLAIN), adaptation(PLAIN))
-        assert len(list((tmp_path / FOLDER).iterdir())) == 3
+        [path] = (tmp_path / FOLDER).glob("*.f32")
+        path.write_bytes(bytes(path.stat().st_size))
+        # Damaged ones are computed from the vectors, and written again.
+        np.testing.assert_array_equal(read.vectors(tmp_path, PLAIN), adaptation(PLAIN))
+        read.append(tmp_path, PLAIN)
+        assert isinstance(read.vectors(tmp_path, PLAIN), np.memmap)
+        assert len(list((tmp_path / FOLDER).iterdir())) == 4
     replace(adaptation, weight=None, reason="few").write(tmp_path, PLAIN)
     assert [path.name for path in (tmp_path / FOLDER).iterdir()] == ["adaptation.json"]
     assert read_adaptation(tmp_path).sentence == "The vectors were not adapted: few (silhouette 0.10 -> 0.20)."
@@ -67,7 +73,7 @@ def test_what_was_written_is_read_with_its_vectors_and_the_one_before_is_gone(tm
 def test_a_run_killed_before_the_end_leaves_the_adaptation_before(tmp_path, monkeypatch):
     ruinous(6, 9, seed=1).write(tmp_path, PLAIN)
     with monkeypatch.context() as killed:
-        killed.setattr(module, "write_json", None)
+        killed.setattr(module, "write_checked_json", None)
         with pytest.raises(TypeError):
             ruinous(6, 9, seed=2).write(tmp_path, PLAIN)
     read = read_adaptation(tmp_path)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from conversations.dialogue import Dialogue, Turn, write_dialogues
+from conversations.files import read_json
 from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -94,7 +94,7 @@ def test_new_dialogues_add_turns_and_the_old_ones_stay_as_they_are(folder, encod
     write_dialogues(tmp_path / "b.jsonl", dialogues(30, first=30))
     add(folder, tmp_path / "b.jsonl", encoder=encoder)
     assert (folder / "turns" / "vectors.i8").read_bytes().startswith(before)
-    assert json.loads((folder / "turns" / "words" / "words.json").read_text()) == [[0, 25], [25, 60]]
+    assert read_json(folder / "turns" / "words" / "words.json") == {"parts": [[0, 25], [25, 60]]}
     opened = open_words(CollectionFolder(folder))
     assert len(opened.of_turns("w1")) == open_turns(CollectionFolder(folder)).record.turns
     assert len(opened.of_dialogues("w1")) == 60
@@ -107,7 +107,7 @@ def test_a_killed_run_leaves_turns_that_the_next_one_completes(folder, encoder, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(turns, "write_json", killed)
+        patch.setattr(turns, "write_checked_json", killed)
         with pytest.raises(KeyboardInterrupt):
             add(folder, tmp_path / "b.jsonl", encoder=encoder)
     assert open_moments(CollectionFolder(folder)) is None
@@ -121,10 +121,41 @@ def test_turns_that_are_there_are_not_read_again(folder, encoder):
     assert update_turns(CollectionFolder(folder), encoder) == 0
 
 
-def test_a_truncated_file_is_an_error_that_names_it(folder):
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "name", ["scales.f32", "vectors.i8", "signs.u64", "words/000000000-000000030/turns/data.csc.index.npy"]
+)
+def test_what_is_damaged_is_told_left_out_and_made_again(folder, encoder, caplog, name):
+    path = folder / "turns" / name
+    whole = path.read_bytes()
+    flip(path)
+    assert open_moments(CollectionFolder(folder)) is None
+    [said] = {record.getMessage() for record in caplog.records}
+    assert said.startswith(f"{path} is damaged: its bytes 0 to {len(whole)} have the MD5 ")
+    assert said.endswith("It is left out until `dial2vec index` makes it again.")
+    assert add(folder, folder / "dialogues.jsonl", encoder=encoder).dialogues == 0
+    assert path.read_bytes() == whole
+    assert open_moments(CollectionFolder(folder)) is not None
+
+
+def test_a_truncated_file_is_told_and_made_again(folder, encoder, caplog):
     (folder / "turns" / "scales.f32").write_bytes(b"1234")
-    with pytest.raises(ArtifactError, match=r"scales.f32 has 4 bytes; expected at least"):
-        open_turns(CollectionFolder(folder))
+    assert open_turns(CollectionFolder(folder)) is None
+    assert "scales.f32 has 4 bytes; expected at least" in caplog.text
+    add(folder, folder / "dialogues.jsonl", encoder=encoder)
+    assert open_turns(CollectionFolder(folder)) is not None
+
+
+def test_turns_of_an_older_version_have_no_checksums_and_grow(folder, encoder, tmp_path):
+    (folder / "turns" / "checksums.json").unlink()
+    write_dialogues(tmp_path / "b.jsonl", dialogues(30, first=30))
+    add(folder, tmp_path / "b.jsonl", encoder=encoder)
+    assert open_moments(CollectionFolder(folder)) is not None
 
 
 def test_words_of_one_turn_find_its_dialogue_and_show_the_turn(folder):

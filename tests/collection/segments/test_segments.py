@@ -104,7 +104,7 @@ def test_a_failed_run_leaves_the_old_segments(tmp_path, dialogue, monkeypatch):
         find_segments(collection, seed=2)
     assert read_segments(collection) == found
     assert sorted(path.name for path in (tmp_path / "c" / "segments").iterdir()) == [
-        *("segments.csv", "segments.parquet", "topics.json")
+        *("checksums.json", "segments.csv", "segments.parquet", "topics.json")
     ]
 
 
@@ -120,6 +120,9 @@ def test_damaged_segments_are_said_in_one_sentence(tmp_path, dialogue):
     collection = made(tmp_path, dialogue)
     find_segments(collection)
     (tmp_path / "c" / "segments" / "topics.json").write_text("{")
+    with pytest.raises(ArtifactError, match=r"topics.json is damaged: it has 1 bytes; .* segments .* makes them"):
+        read_segments(collection)
+    (tmp_path / "c" / "segments" / "checksums.json").unlink()
     with pytest.raises(ArtifactError, match="cannot be read"):
         read_segments(collection)
 

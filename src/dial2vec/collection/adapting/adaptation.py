@@ -17,7 +17,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from conversations.files import atomic_path, read_json, write_json
+from conversations.files import atomic_path, read_json, write_checked_json
+from dial2vec.encoder.checksums import CHECKSUMS, damage, note
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.selection import TITLES
@@ -84,9 +85,9 @@ class Adaptation:
                 np.savez(handle, mean=self.mean, weight=self.weight)
             self.append(folder, vectors)
         record = {key: value for key, value in asdict(self).items() if key not in ("mean", "weight")}
-        write_json(own / "adaptation.json", record | {"map": self.name})
+        write_checked_json(own / "adaptation.json", record | {"map": self.name})
         for path in own.iterdir():
-            if path.name != "adaptation.json" and path.stem != self.name:
+            if path.name not in ("adaptation.json", CHECKSUMS if self.name else "") and path.stem != self.name:
                 path.unlink()
 
     def append(self, folder: Path, vectors: Vectors) -> None:
@@ -95,6 +96,8 @@ class Adaptation:
         :param vectors: plain vectors of all dialogues.
         """
         path = _vectors_file(folder, self.name)
+        if again := bool(damage(path)):
+            path.unlink(missing_ok=True)
         path.touch()
         width = vectors.shape[1] * 4
         first = path.stat().st_size // width
@@ -102,6 +105,7 @@ class Adaptation:
             handle.seek(first * width)
             for start in range(first, len(vectors), BLOCK):
                 handle.write(self(np.asarray(vectors[start : start + BLOCK])).tobytes())
+        note(path, len(vectors) * width, afresh=again)
 
     def vectors(self, folder: Path, vectors: Vectors) -> Vectors:
         """Return the adapted vectors of all dialogues, from the file if it has them all.
@@ -109,7 +113,7 @@ class Adaptation:
         :param vectors: plain vectors of all dialogues.
         """
         path = _vectors_file(folder, self.name)
-        if path.is_file() and path.stat().st_size >= vectors.size * 4 > 0:
+        if path.is_file() and path.stat().st_size >= vectors.size * 4 > 0 and not damage(path):
             return np.memmap(path, dtype=np.float32, mode="r", shape=vectors.shape)
         return self(vectors)
 
@@ -120,14 +124,14 @@ def read_adaptation(folder: Path) -> Adaptation | None:
     :raises ArtifactError: if it is damaged.
     """
     path = folder / FOLDER / "adaptation.json"
-    if not path.is_file():
+    if not path.is_file() and not any(path.parent.glob("*.npz")):
         return None
     try:
         record: dict[str, Any] = read_json(path)
         name = record.pop("map")
         arrays: Mapping[str, Vectors] = np.load(path.with_name(f"{name}.npz")) if name else {}
         adaptation = Adaptation(arrays["mean"] if name else np.zeros(0, np.float32), arrays.get("weight"), **record)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+    except (ArtifactError, OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         raise ArtifactError(
             f"{path.parent} holds no whole adaptation ({type(error).__name__}). Remove it, and run `dial2vec index` on "
             f"{folder} again."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from dial2vec.collection.adapting.adaptation import Adaptation, Vectors
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.encoder.maps import centred, fit_map, neighbour_targets, neighbourhood_size, ridge_of
 from dial2vec.encoder.protocol import Encoder
+from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.selection import TITLES
 
 # Dialogues that a map is fitted on at most, and with which it is judged; fewer than the last ones have no map.
@@ -29,7 +31,10 @@ def adapt(collection: CollectionFolder, encoder: Encoder, *, seed: int = 1) -> A
 
     :param encoder: encoder of the collection, which reads the two sides of at most 500 dialogues for the guard.
     """
-    known = collection.adaptation
+    known = None
+    with suppress(ArtifactError):
+        # A damaged one is made again.
+        known = collection.adaptation
     if known is not None and known.dialogues >= LEAST and len(collection) < GROWN * known.dialogues:
         if known.weight is not None:
             known.append(collection.folder, collection.vectors)

@@ -18,10 +18,10 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from conversations.files import atomic_path, read_json, write_json
+from conversations.files import atomic_path, read_json, write_checked_json
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of_groups
-from dial2vec.collection.collection_folder import CollectionFolder, readable
+from dial2vec.collection.collection_folder import CollectionFolder, read_parquet, readable
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.data.metadata import typed_columns
 from dial2vec.data.terms import Term
@@ -203,6 +203,8 @@ def _parsed(record: dict[str, Any], collection: CollectionFolder) -> tuple[Clust
     clusters = from_record({key: value for key, value in record.items() if key not in NOT_FIELDS})
     with np.load(folder_of(collection) / record["state"]) as arrays:
         ids = np.asarray(arrays["assignment"], dtype=np.int32)
+        if not {"assignment", *ARRAYS} >= set(arrays.files):
+            raise ValueError("unknown arrays")
         # Earlier versions wrote no `belongs`.
         centres, *fine = (arrays[name] if name in arrays else np.ones(len(ids), dtype=bool) for name in ARRAYS)
     if len(centres) != len(clusters.clusters) or not clusters.seen == len(ids) <= len(collection):
@@ -276,7 +278,7 @@ def read_assigned(collection: CollectionFolder, columns: Sequence[str]) -> pa.Ta
     """
     path = folder_of(collection) / "assignment.parquet"
     with readable(path, f"; expected the topic of each dialogue. Run `dial2vec cluster {collection.folder}`."):
-        return pq.read_table(path, columns=columns).select(columns)
+        return read_parquet(path, columns).select(columns)
 
 
 def read_assignment(collection: CollectionFolder) -> Groups:
@@ -356,7 +358,7 @@ def _base_file(record: dict[str, Any]) -> str:
 
 def _write_record(folder: Path, record: dict[str, Any], previous: dict[str, Any] | None) -> None:
     """Write `clusters.json`, and remove the arrays that it does not name."""
-    write_json(folder / "clusters.json", record | {"previous": previous})
+    write_checked_json(folder / "clusters.json", record | {"previous": previous})
     records = [kept for kept in (record, previous) if kept]
     named = {name for kept in records for name in (kept["state"], _base_file(kept))}
     for path in folder.glob("centres-*.npz"):
@@ -392,6 +394,6 @@ def _write_tables(collection: CollectionFolder, clusters: Clusters, state: Clust
         | typed_columns(collection.rows["metadata"][:seen], collection.metadata_kinds)
     )
     with atomic_path(folder / "assignment.parquet") as temporary:
-        pq.write_table(table, temporary)
+        pq.write_table(table, temporary, write_page_checksum=True)
     with atomic_path(folder / "assignment.csv") as temporary:
         pc.write_csv(without_formulas(table), temporary)

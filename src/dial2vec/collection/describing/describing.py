@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from conversations.files import read_json, write_json
+from conversations.files import read_json, write_checked_json, write_json
 from conversations.redaction import Masks, Redactor
 from dial2vec.collection.clustering.clusters import Stored, stored_clusters
 from dial2vec.collection.clustering.partition import Vectors
@@ -242,7 +242,7 @@ def describe_groups(
             words = Naming(question.name, "") if wording is None else wording
             evidence = {"by": "terms" if wording is None else "model", "terms": question.terms, "size": question.size}
             record[f"{question.level}s"][str(question.id)] = asdict(words) | evidence
-        write_json(folder / "descriptions.json", record)
+        write_checked_json(folder / "descriptions.json", record)
     return Described(record, answered, run.asked, run.cost, failures)
 
 

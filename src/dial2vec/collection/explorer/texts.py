@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from conversations.files import atomic_path
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.encoder.checksums import damage, note
 
 BLOCK = 10_000
 SCHEMA = pa.schema([("said", pa.large_string())])
@@ -43,6 +44,7 @@ class Texts:
         if kept is None or len(kept) != len(collection):
             with atomic_path(path) as temporary, pa.OSFile(str(temporary), "wb") as sink:
                 _write(sink, collection, kept if kept is not None and len(kept) < len(collection) else None)
+            note(path)
             kept = _kept(path)
         assert kept is not None
         self._texts = kept["said"]
@@ -67,7 +69,7 @@ def _clean(text: str) -> str:
 
 
 def _kept(path: Path) -> pa.Table | None:
-    if not path.exists():
+    if not path.exists() or damage(path):
         return None
     try:
         return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

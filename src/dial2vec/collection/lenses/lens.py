@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, read_json, write_json
 from conversations.progress import bar_to
-from dial2vec.collection.collection_folder import LENSES, CollectionFolder, readable, sampled
+from dial2vec.collection.collection_folder import LENSES, CollectionFolder, read_parquet, readable, sampled
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.lenses.examples import examples_file, read_examples, write_examples
 from dial2vec.collection.lenses.learning import (
@@ -172,7 +172,7 @@ def read_new(collection: CollectionFolder, name: str) -> Lens:
         return lens(collection, name, labels, read_examples(examples_file(collection.folder, name)))
     with folder_lock(folder, "writes a lens of"):
         with readable(path := folder / f"{name}.parquet", f"; expected a lens. {again(path)}"):
-            before = pq.read_table(path)
+            before = read_parquet(path)
         chances, turns = _read(collection, folder / f"{name}.safetensors", len(before))
         names = [each.label for each in labels if each.label != NONE]
         rows = pa.concat_tables([before, _rows(collection, names, chances, turns, len(before), record["sure"])])
@@ -358,4 +358,4 @@ def _write(folder: Path, result: Lens, labels: Sequence[LensLabel], sure: float)
     }
     write_json(folder / f"{result.name}.json", record)
     with atomic_path(folder / f"{result.name}.parquet") as temporary:
-        pq.write_table(result.rows, temporary)
+        pq.write_table(result.rows, temporary, write_page_checksum=True)

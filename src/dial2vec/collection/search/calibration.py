@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue, Turn
-from conversations.files import read_json, write_json
-from dial2vec.collection.collection_folder import CollectionFolder
+from conversations.files import read_json, write_checked_json
+from dial2vec.collection.collection_folder import CollectionFolder, mended_by_index
 from dial2vec.collection.search.exact import unit_vector
 from dial2vec.collection.search.turns import TurnVectors
 from dial2vec.collection.search.words import WordIndex
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
-from dial2vec.errors import ArtifactError
 
 # Random questions, their words, and the share of them that counts as far away.
 QUESTIONS, LENGTHS, SHARE = 200, (2, 12), 0.75
@@ -47,10 +46,10 @@ class Calibration:
 
 def read_calibration(collection: CollectionFolder) -> Calibration | None:
     """Return the calibration of a collection; None if there is none."""
-    try:
-        return Calibration(**read_json(collection.folder / "turns" / "calibration.json"))
-    except (ArtifactError, TypeError):
-        return None
+    path = collection.folder / "turns" / "calibration.json"
+    with mended_by_index():
+        return Calibration(**read_json(path)) if path.exists() else None
+    return None
 
 
 def calibrate(
@@ -79,7 +78,7 @@ def calibrate(
     nearest = _largest(len(collection), lambda rows: collection.vectors[rows] @ of_themes.T)
     turn = max(float(np.quantile(nearest_turn, SHARE)), _across_topics(collection, turns, rng))
     calibration = Calibration(turn, float(np.quantile(nearest, SHARE)), len(collection))
-    write_json(collection.folder / "turns" / "calibration.json", asdict(calibration))
+    write_checked_json(collection.folder / "turns" / "calibration.json", asdict(calibration))
     return calibration
 
 

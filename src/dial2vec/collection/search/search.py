@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ from dial2vec.errors import ArtifactError, Dial2vecError
 
 Way: TypeAlias = Literal["moments", "themes"]
 Asked: TypeAlias = Literal["auto", "moments", "themes"]
+log = logging.getLogger(__name__)
 _NONE = np.zeros(0, dtype=np.float32)
 
 
@@ -111,6 +113,8 @@ class Search:
             self.encoder = load_encoder(collection.model)
         self.moments = open_moments(collection)
         self.calibration = read_calibration(collection)
+        if self.moments is not None and self.calibration is None and self.moments.words.vocabulary:
+            log.warning("It is unknown what is close in %s; `dial2vec index` measures it.", collection.folder)
         if self.moments is not None and self.moments.turns.record.fingerprint == collection.manifest.fingerprint:
             # Loaded once if one encoder reads dialogues and turns.
             self.moments.read = (self._reader or self.encoder).encode_utterances

@@ -18,17 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from conversations.files import read_json, write_json
+from conversations.files import read_json, write_checked_json
 from conversations.progress import bar_to
-from dial2vec.collection.collection_folder import CollectionFolder, append_blocks, whole_file
+from dial2vec.collection.collection_folder import CollectionFolder, append_blocks, mended_by_index, whole_file
 from dial2vec.data.workers import spread, works_alone
-from dial2vec.encoder.folder import is_student
+from dial2vec.encoder.checksums import note
+from dial2vec.encoder.folder import check_files, is_student
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import PACKAGED
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
-from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
+from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.files import folder_lock
 
 if TYPE_CHECKING:
@@ -156,16 +157,13 @@ def _without_reading_ahead(path: Path, shape: tuple[int, int]) -> NDArray[np.int
 
 
 def open_turns(collection: CollectionFolder, read: Read = "turns") -> TurnVectors | None:
-    """Return the vectors of the turns; None if they are missing or those of some dialogues are.
+    """Return the vectors of the turns; None if they are missing or damaged, or those of some dialogues are.
 
     :param read: "themes" for those of the dialogues by the general student.
-    :raises ArtifactError: if a file is shorter than its record says.
     """
     record, folder = _record(collection, read), collection.folder / read
     if record is None or record.dialogues != len(collection) or not record.turns:
         return None
-    for name, size in _sizes(record).items():
-        whole_file(folder / name, size, f"Remove {folder}, and run `dial2vec index` again.")
     return TurnVectors(folder, record, collection.starts if read == "turns" else np.arange(len(collection) + 1))
 
 
@@ -204,6 +202,7 @@ def update_turns(
     record, folder = _record(collection, read), collection.folder / read
     if record is not None and record.dialogues == len(collection):
         return 0
+    again = record is None
     folder.mkdir(exist_ok=True)
     if record is None:
         reader = start_of(encoder)
@@ -219,6 +218,8 @@ def update_turns(
     with bar_to(n_new, read, unit="dialogue", shown=progress) as bar:
         for vectors in _encoded_parts(reader, folder, dialogues, batch_size, bar):
             record = append_turns(folder, record, vectors)
+    for name, size in _sizes(record).items():
+        note(folder / name, size, afresh=again)
     return n_new
 
 
@@ -241,7 +242,7 @@ def append_turns(folder: Path, record: TurnRecord, new: NewTurns) -> TurnRecord:
     for (name, size), block in zip(_sizes(record).items(), blocks, strict=True):
         append_blocks(folder / name, size, [block])
     record = replace(record, dialogues=record.dialogues + new.dialogues, turns=record.turns + len(new.codes))
-    write_json(folder / "turns.json", asdict(record))
+    write_checked_json(folder / "turns.json", asdict(record))
     return record
 
 
@@ -326,7 +327,14 @@ def _signs(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
 
 
 def _record(collection: CollectionFolder, read: Read) -> TurnRecord | None:
-    try:
-        return TurnRecord(**read_json(collection.folder / read / "turns.json"))
-    except (ArtifactError, TypeError):
+    """Return the record of the vectors; None if they are missing, or damaged, which is told and mended by `index`."""
+    folder = collection.folder / read
+    if not (folder / "turns.json").exists():
         return None
+    with mended_by_index():
+        record = TurnRecord(**read_json(folder / "turns.json"))
+        for name, size in _sizes(record).items():
+            whole_file(folder / name, size, "")
+        check_files(folder / "model", "")
+        return record
+    return None

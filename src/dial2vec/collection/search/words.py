@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue, dialogue_from_record
-from conversations.files import atomic_path, read_json, write_json
+from conversations.files import atomic_path, read_json, write_checked_json
 from conversations.words import words
-from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.collection_folder import CollectionFolder, mended_by_index
 from dial2vec.data.workers import spread
+from dial2vec.encoder.checksums import damaged_files, write_checksums
 from dial2vec.encoder.cpu.free_memory import free_bytes
 from dial2vec.errors import ArtifactError
 
@@ -114,7 +115,7 @@ def _summed(
 
 
 def open_words(collection: CollectionFolder) -> WordIndex | None:
-    """Return the words of a collection; None if they are missing or those of some dialogues are."""
+    """Return the words of a collection; None if they are missing or damaged, or those of some dialogues are."""
     folder, parts = collection.folder / "turns" / "words", _parts(collection)
     if not parts or parts[-1][1] != len(collection):
         return None
@@ -157,7 +158,7 @@ def update_words(collection: CollectionFolder, *, done: Callable[[int], object] 
     n_parts = len(new) if free is None else min(len(new), max(1, free // PART_BYTES))
     for first, last in spread(write_words, new, n_parts=n_parts, fewest=1):
         kept.append((first, last))
-        write_json(folder / "words.json", kept)
+        write_checked_json(folder / "words.json", {"parts": kept})
         done(last - first)
     names = {_name(*part) for part in kept}
     for path in folder.iterdir():
@@ -216,6 +217,7 @@ def write_words(part: WordPart) -> tuple[int, int]:
             index = bm25s.BM25(method=METHOD, k1=K1, b=B)
             index.index((texts, dict(ids)), show_progress=False)
             index.save(str(temporary / unit), show_progress=False)
+        write_checksums(temporary)
     return part.first, part.last
 
 
@@ -224,9 +226,16 @@ def _name(first: int, last: int) -> str:
 
 
 def _parts(collection: CollectionFolder) -> list[tuple[int, int]]:
-    try:
-        return [
-            (int(first), int(last)) for first, last in read_json(collection.folder / "turns" / "words" / "words.json")
-        ]
-    except (ArtifactError, TypeError, ValueError):
-        return []
+    """Return the parts that are whole, up to the first that is not."""
+    folder, whole = collection.folder / "turns" / "words", list[tuple[int, int]]()
+    if not (folder / "words.json").exists():
+        return whole
+    with mended_by_index():
+        record = read_json(folder / "words.json")
+        # Earlier versions wrote a list.
+        for first, last in record["parts"] if isinstance(record, dict) else record:
+            place = folder / _name(first, last)
+            for problem in damaged_files(place) if place.is_dir() else [f"{place} is missing"]:
+                raise ArtifactError(f"{problem}.")
+            whole.append((first, last))
+    return whole

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as compute
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -19,11 +20,12 @@ from conversations.files import atomic_path, read_json, write_json
 from conversations.words import words
 from dial2vec.collection.clustering.partition import Groups, centres_of_groups
 from dial2vec.collection.clustering.tree import find_levels
-from dial2vec.collection.collection_folder import CollectionFolder, readable, sampled, within
+from dial2vec.collection.collection_folder import CollectionFolder, read_parquet, readable, sampled, within
 from dial2vec.collection.formulas import without_formulas
 from dial2vec.collection.search.turns import TurnVectors, complete_turns
 from dial2vec.collection.segments.cutting import Cuts, Cutter, fit_cutter, join_courtesies
 from dial2vec.data.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
+from dial2vec.encoder.checksums import damaged_files, write_checksums
 from dial2vec.errors import ArtifactError, CorpusError
 
 if TYPE_CHECKING:
@@ -123,6 +125,7 @@ def find_segments(
     with atomic_path(segments_folder(collection)) as temporary:
         temporary.mkdir()
         _write(temporary, collection, cuts, groups, result)
+        write_checksums(temporary, without=("segments.csv",))
     return result
 
 
@@ -140,6 +143,8 @@ def read_segments(collection: CollectionFolder) -> Segments:
     mend = f"`dial2vec segments {collection.folder}` makes them."
     if not path.exists():
         raise ArtifactError(f"{collection.folder} has no segments; expected {path}. {mend}")
+    for problem in damaged_files(path.parent):
+        raise ArtifactError(f"{problem}. {mend}")
     with readable(path, f"; expected segments of this collection. {mend}"):
         record = read_json(path)
         version, topics = record.pop("format"), record.pop("topics")
@@ -271,7 +276,7 @@ def _write(folder: Path, collection: CollectionFolder, cuts: Cuts, groups: Group
             "share": pa.array(share),
         }
     )
-    pq.write_table(table, folder / "segments.parquet")
+    pq.write_table(table, folder / "segments.parquet", write_page_checksum=True)
     pc.write_csv(without_formulas(table), folder / "segments.csv")
     write_json(folder / "topics.json", {"format": FORMAT} | asdict(result))
 
@@ -283,8 +288,7 @@ def segments_table(collection: CollectionFolder) -> pd.DataFrame:
         segment's share of the words of its dialogue.
     :raises ArtifactError: if there are no segments.
     """
-    read_segments(collection)
-    return pq.read_table(segments_folder(collection) / "segments.parquet").to_pandas()
+    return _read_table(collection).to_pandas()
 
 
 def segments_of(collection: CollectionFolder, dialogue_ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -292,11 +296,16 @@ def segments_of(collection: CollectionFolder, dialogue_ids: Sequence[str]) -> li
 
     :raises ArtifactError: if there are no segments, or they are damaged.
     """
+    table = _read_table(collection)
+    rows = table.filter(compute.is_in(table["dialogue_id"], value_set=pa.array(dialogue_ids, pa.string()))).to_pylist()
+    return sorted(rows, key=lambda row: row["first_turn"])
+
+
+def _read_table(collection: CollectionFolder) -> pa.Table:
     read_segments(collection)
     path = segments_folder(collection) / "segments.parquet"
     with readable(path, ". Make the segments again, or remove them."):
-        rows: list[dict[str, Any]] = pq.read_table(path, filters=[("dialogue_id", "in", dialogue_ids)]).to_pylist()
-        return sorted(rows, key=lambda row: row["first_turn"])
+        return read_parquet(path)
 
 
 def topics_table(collection: CollectionFolder) -> pd.DataFrame:
