@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from dial2vec.pipeline.dvc_records import (
 )
 from dial2vec.pipeline.free_space import disk_hint
 from dial2vec.processes import ending_with
+from dial2vec.project.dvc_cache import set_aside_damaged
 from dial2vec.project.new import do_without_git, write_code_hashes
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "distil", "evaluate", "register")
@@ -34,7 +36,10 @@ STAGES = ("validate", "prepare", "sample", "train", "select", "distil", "evaluat
 # DVC and the stage have printed why; of a killed stage only that it "exited with -9".
 ABOVE = "the reason is above (-9 is a kill, mostly because memory ran out); `dial2vec run` goes on from there"
 # Commands that may wait for a remote, and the status of one that took too long.
-REMOTE, TIMED_OUT = ("pull", "push", "fetch"), 124
+REMOTE, TIMED_OUT = ("push", "fetch"), 124
+# Commands that bring files from DVC's cache.
+RESTORE = ("repro", "checkout")
+log = logging.getLogger(__name__)
 
 
 def dvc(root: Path, *arguments: str) -> None:
@@ -217,6 +222,10 @@ def _listed(root: Path, _: bytes) -> tuple[str, ...]:
 
 
 def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.CompletedProcess[str]:
+    if arguments[0] == "pull":
+        # In two steps, so that what came damaged is noticed before it takes the place of anything.
+        fetched = _run_dvc(root, "fetch", *arguments[1:], quiet=quiet)
+        return fetched if fetched.returncode else _run_dvc(root, "checkout", *arguments[1:], quiet=quiet)
     pipe = subprocess.PIPE if quiet else None
     minutes = load_operation(root / "operation.yaml").schedule.remote_minutes if arguments[0] in REMOTE else None
     with _started(root, arguments, stdout=pipe, stderr=pipe) as process:
@@ -244,6 +253,8 @@ def _started(root: Path, arguments: Sequence[str], *, stdout: int | None, stderr
     write_code_hashes(root)
     require_no_conflict(root)
     mend(root)
+    if arguments[0] in RESTORE:
+        bring_whole_objects(root)
     return subprocess.Popen(
         [sys.executable, "-m", "dvc", *arguments],
         cwd=root,
@@ -253,6 +264,14 @@ def _started(root: Path, arguments: Sequence[str], *, stdout: int | None, stderr
         stderr=stderr,
         text=True,
     )
+
+
+def bring_whole_objects(root: Path) -> None:
+    """Set damaged objects of DVC's cache aside, say so, and fetch them if there is a remote."""
+    if told := set_aside_damaged(root):
+        _run_dvc(root, "fetch")
+        for sentence in [*told, *set_aside_damaged(root)]:
+            log.warning(sentence)
 
 
 def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import configparser
 import json
 import os
+import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
@@ -17,6 +19,8 @@ from typing import Any
 
 import yaml
 
+from conversations.files import atomic_path
+from dial2vec.encoder.checksums import differs, md5_of
 from dial2vec.errors import VersioningError
 
 # Files of the records that refer to objects.
@@ -47,9 +51,56 @@ def other_storage(root: Path) -> list[str]:
 
 def cache_folder(root: Path) -> Path | None:
     """Return the folder of DVC's objects; None without one inside the project, because others may use a shared one."""
-    folder = root / ".dvc" / (_setting(root, "cache", "dir") or "cache")
-    inside = folder.resolve().is_relative_to(root.resolve())
-    return folder / "files" / "md5" if inside and (folder / "files" / "md5").is_dir() else None
+    folder = _any_cache(root)
+    return folder if folder.resolve().is_relative_to(root.resolve()) and folder.is_dir() else None
+
+
+def _any_cache(root: Path) -> Path:
+    return root / ".dvc" / (_setting(root, "cache", "dir") or "cache") / "files" / "md5"
+
+
+def damaged_objects(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the objects of a cache or a remote whose content is not what their names say, and how it differs.
+
+    DVC itself believes objects that are read-only, and restores a damaged one in silence.
+    """
+    for path in sorted(folder.glob("??/*")):
+        if re.fullmatch(r"[0-9a-f]{32}(\.dir)?", object_name(path)):
+            problem = differs(path, [(path.stat().st_size, object_name(path).removesuffix(DIRECTORY))])
+            if problem:
+                yield path, problem
+
+
+def set_aside_damaged(root: Path) -> list[str]:
+    """Move damaged objects of the cache to `.dvc/tmp/damaged`, put back those that the project has, and tell of each.
+
+    The files of the project are the outputs and the data that DVC's records name.
+    """
+    cache, aside, told = _any_cache(root), root / ".dvc" / "tmp" / "damaged", []
+    for path, problem in damaged_objects(cache):
+        aside.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, aside / object_name(path))
+        told.append(f"{problem}. It is in {aside} now; DVC fetches it, or its stage makes it again.")
+    named = recorded_files(root, cache) if told else ()
+    for file, md5 in named:
+        if not (path := object_path(cache, md5)).exists() and file.is_file() and md5_of(file) == md5:
+            with atomic_path(path) as temporary:
+                shutil.copyfile(file, temporary)
+                temporary.chmod(0o444)
+    return told
+
+
+def recorded_files(root: Path, cache: Path) -> list[tuple[Path, str]]:
+    """Return the files that DVC's present records name, and the MD5 of each, as far as their listings are there."""
+    files: list[tuple[Path, str]] = []
+    for name in RECORDS:
+        record = yaml.safe_load((root / name).read_text(encoding="utf-8")) if (root / name).is_file() else {}
+        stages = [record, *(record.get("stages") or {}).values()]
+        for out in (out for stage in stages for out in stage.get("outs", ()) if "md5" in out):
+            place, md5 = root / out["path"], out["md5"]
+            entries = directory_entries(cache, md5) if md5.endswith(DIRECTORY) else [{"relpath": "", "md5": md5}]
+            files += [(place / entry["relpath"], entry["md5"]) for entry in entries]
+    return files
 
 
 def _setting(root: Path, section: str, key: str) -> str:
