@@ -53,7 +53,7 @@ def write_tables(collection: CollectionFolder, folder: Path) -> dict[str, int]:
     with atomic_path(folder) as temporary:
         temporary.mkdir()
         for name, table in tables.items():
-            pq.write_table(table, temporary / f"{name}.parquet")
+            pq.write_table(table, temporary / f"{name}.parquet", write_page_checksum=True)
     return {name: len(table) for name, table in tables.items()}
 
 

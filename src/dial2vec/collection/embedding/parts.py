@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from conversations.dialogue import Origin, Quarantined, write_quarantine
 from conversations.files import atomic_path
+from dial2vec.collection.collection_folder import read_parquet, readable
 from dial2vec.collection.embedding.shards import Shard, ShardReader
 from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_metadata, typed_columns
 from dial2vec.encoder.loading import load_encoder
@@ -98,7 +100,8 @@ def embed_part(
     ]
     write_quarantine(part.quarantine, quarantine)
     with atomic_path(part.vectors) as temporary:
-        pq.write_table(pa.table(columns, [ID, VECTOR, LINE, LONG, METADATA]), temporary, use_dictionary=[METADATA])
+        table = pa.table(columns, [ID, VECTOR, LINE, LONG, METADATA])
+        pq.write_table(table, temporary, use_dictionary=[METADATA], write_page_checksum=True)
         # A part counts as finished once its file has its name, so its bytes must survive a crash of the machine.
         with temporary.open("rb+") as handle:
             os.fsync(handle.fileno())
@@ -113,7 +116,7 @@ def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterat
     """
     repeated, seen = _ids_that_repeat(parts), set[str]()
     for part in parts:
-        table = pq.read_table(part.vectors)
+        table = _table(part)
         keep = np.ones(len(table), dtype=bool)
         for row in np.flatnonzero(pc.is_in(table[ID], value_set=repeated)) if len(repeated) else ():
             name = table[ID][row].as_py()
@@ -127,15 +130,20 @@ def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterat
 
 def output_kinds(parts: Sequence[Part]) -> dict[str, Evidence]:
     """Return the keys of the metadata that become columns, at most `MOST_COLUMNS`, the most frequent first."""
-    kinds = kinds_of(pq.read_table(part.vectors, columns=[METADATA])[METADATA] for part in parts)
+    kinds = kinds_of(_table(part, [METADATA])[METADATA] for part in parts)
     return dict(islice(kinds.items(), MOST_COLUMNS))
 
 
 def _ids_that_repeat(parts: Sequence[Part]) -> pa.Array:
     """Return the ids that occur more than once."""
-    chunks = [chunk for part in parts for chunk in pq.read_table(part.vectors, columns=[ID])[ID].chunks]
+    chunks = [chunk for part in parts for chunk in _table(part, [ID])[ID].chunks]
     counts = pc.value_counts(pa.chunked_array(chunks, pa.string()))
     return counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+
+
+def _table(part: Part, columns: Sequence[str] | None = None) -> pa.Table:
+    with readable(part.vectors, ". Remove it; the same command makes it again."):
+        return read_parquet(part.vectors, columns)
 
 
 def quarantined(part: Part) -> list[Quarantined]:
@@ -158,7 +166,8 @@ def vector_writer(
     """
     schema = schema_of(dimension, kinds)
     # Not the vectors, whose numbers hardly repeat: a dictionary of them takes three times as long.
-    repeating = [name for name in schema.names if name not in (ID, VECTOR)]
+    options: dict[str, Any] = {"use_dictionary": [name for name in schema.names if name not in (ID, VECTOR)]}
+    options["write_page_checksum"] = True
 
     def cast(table: pa.Table) -> pa.Table:
         for name, column in typed_columns(table[METADATA], kinds).items():
@@ -167,12 +176,12 @@ def vector_writer(
 
     with atomic_path(output, within=within) as temporary:
         if output.suffix == ".parquet":
-            with pq.ParquetWriter(temporary, schema, use_dictionary=repeating) as writer:
+            with pq.ParquetWriter(temporary, schema, **options) as writer:
                 yield lambda table: writer.write_table(cast(table))
         else:
             temporary.mkdir()
             names = (temporary / f"part-{number:08d}.parquet" for number in range(10**8))
-            yield lambda table: pq.write_table(cast(table), next(names), use_dictionary=repeating)
+            yield lambda table: pq.write_table(cast(table), next(names), **options)
 
 
 def embed_in_processes(

@@ -112,7 +112,7 @@ class FileTeacher:
 
 def _read(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path)
+        return pq.read_table(path, page_checksum_verification=True)
     except FileNotFoundError as error:
         raise CorpusError(
             f"{path} does not exist; expected a Parquet file of vectors. Correct distil.teacher."
