@@ -11,7 +11,7 @@ from dial2vec.cli.changes import compare, groups
 from dial2vec.cli.clusters import cluster
 from dial2vec.cli.completion import completion
 from dial2vec.cli.curate import curate
-from dial2vec.cli.data import add, fetch, stats
+from dial2vec.cli.data import add, fetch, stats, verify
 from dial2vec.cli.describe import describe
 from dial2vec.cli.explorer import explain, explore, report
 from dial2vec.cli.export import export
@@ -37,7 +37,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Group and compare them": (cluster, curate, describe, segments, groups, compare, lens, report, export),
     "Use the vectors": (embed, serve),
     "Ask in other tools": (mcp,),
-    "Keep the model good": (promote, rollback, history, versions, prune, forget, drift, schedule),
+    "Keep the model good": (promote, rollback, history, versions, prune, forget, verify, drift, schedule),
     "Compare methods": (papers,),
     "The shell": (completion,),
 }

@@ -6,10 +6,12 @@ import dataclasses
 import json
 import os
 from contextlib import closing
+from pathlib import Path
 
 import click
 
 from dial2vec.cli.group import complete_corpus, complete_public, examples
+from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 
 
@@ -92,3 +94,23 @@ def stats(corpora: tuple[str, ...], as_json: bool) -> None:
     for name in corpora:
         counts = count_corpus(name, data=root / "data", settings=settings)
         click.echo(json.dumps(dataclasses.asdict(counts)) if as_json else f"{corpus_table(counts)}\n")
+
+
+@click.command(epilog=examples("dial2vec verify", "dial2vec verify calls-collection"))
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+def verify(path: Path | None) -> None:
+    """Look for damaged files in a project, a collection or a model.
+
+    All files with a checksum are read again: the project's files, DVC's cache and remote, registered versions and
+    collections. PATH is a collection, a model or a project; default: the project. Exits with 1 if a file is damaged.
+    """
+    from dial2vec.operation import verify as work
+
+    damaged = 0
+    for place, problems in work.verify(path):
+        click.echo(f"{place}: {f'{len(problems)} damaged' if problems else 'whole'}")
+        for problem in problems:
+            click.echo(f"  {problem}")
+        damaged += len(problems)
+    if damaged:
+        raise Dial2vecError(f"{damaged} damaged files; expected none. Each line above says the way back.")

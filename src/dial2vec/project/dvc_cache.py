@@ -51,11 +51,12 @@ def other_storage(root: Path) -> list[str]:
 
 def cache_folder(root: Path) -> Path | None:
     """Return the folder of DVC's objects; None without one inside the project, because others may use a shared one."""
-    folder = _any_cache(root)
+    folder = any_cache(root)
     return folder if folder.resolve().is_relative_to(root.resolve()) and folder.is_dir() else None
 
 
-def _any_cache(root: Path) -> Path:
+def any_cache(root: Path) -> Path:
+    """Return the folder of DVC's objects, which may be shared with other projects, or missing."""
     return root / ".dvc" / (_setting(root, "cache", "dir") or "cache") / "files" / "md5"
 
 
@@ -76,7 +77,7 @@ def set_aside_damaged(root: Path) -> list[str]:
 
     The files of the project are the outputs and the data that DVC's records name.
     """
-    cache, aside, told = _any_cache(root), root / ".dvc" / "tmp" / "damaged", []
+    cache, aside, told = any_cache(root), root / ".dvc" / "tmp" / "damaged", []
     for path, problem in damaged_objects(cache):
         aside.mkdir(parents=True, exist_ok=True)
         shutil.move(path, aside / object_name(path))

@@ -25,6 +25,7 @@ from dial2vec.registry.store import (
     SERVER,
     aliases_of,
     candidate_of,
+    database_path,
     dev_scores,
     encoder_folder,
     experiment,
@@ -344,3 +345,18 @@ def registered_versions(root: Path, corpus: str) -> list[RegisteredVersion]:
             )
             for number, version in reversed(versions_of(client, name).items())
         ]
+
+
+def damaged_versions(root: Path) -> list[str]:
+    """Return a sentence per registered version whose files are gone or damaged; nothing without a registry."""
+    found: list[str] = []
+    if not os.environ.get(SERVER) and not database_path(root).is_file():
+        return found
+    with opened(root) as client:
+        for model in client.search_registered_models():
+            for version in versions_of(client, model.name).values():
+                try:
+                    encoder_folder(client, version)
+                except ModelError as error:
+                    found.append(str(error))
+    return found
