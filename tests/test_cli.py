@@ -28,7 +28,7 @@ def test_help_lists_every_command():
     done = CliRunner().invoke(main, ["--help"])
     for command in [
         *("run", "results", "embed", "drift", "page", "schedule", "serve"),
-        *("promote", "rollback", "history", "versions", "prune", "forget"),
+        *("promote", "rollback", "history", "versions", "prune", "forget", "verify"),
         *("index", "search", "cluster", "explore"),
         *("fetch", "add", "import", "stats"),
         *("explain", "papers"),

@@ -329,10 +329,10 @@ def _signs(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
 def _record(collection: CollectionFolder, read: Read) -> TurnRecord | None:
     """Return the record of the vectors; None if they are missing, or damaged, which is told and mended by `index`."""
     folder = collection.folder / read
-    if not (folder / "turns.json").exists():
+    if not folder.is_dir():
         return None
     with mended_by_index():
-        record = TurnRecord(**read_json(folder / "turns.json"))
+        record = TurnRecord(**read_json(whole_file(folder / "turns.json", 1, "")))
         for name, size in _sizes(record).items():
             whole_file(folder / name, size, "")
         check_files(folder / "model", "")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue, dialogue_from_record
 from conversations.files import atomic_path, read_json, write_checked_json
 from conversations.words import words
-from dial2vec.collection.collection_folder import CollectionFolder, mended_by_index
+from dial2vec.collection.collection_folder import CollectionFolder, mended_by_index, whole_file
 from dial2vec.data.workers import spread
 from dial2vec.encoder.checksums import damaged_files, write_checksums
 from dial2vec.encoder.cpu.free_memory import free_bytes
@@ -228,10 +228,10 @@ def _name(first: int, last: int) -> str:
 def _parts(collection: CollectionFolder) -> list[tuple[int, int]]:
     """Return the parts that are whole, up to the first that is not."""
     folder, whole = collection.folder / "turns" / "words", list[tuple[int, int]]()
-    if not (folder / "words.json").exists():
+    if not folder.is_dir():
         return whole
     with mended_by_index():
-        record = read_json(folder / "words.json")
+        record = read_json(whole_file(folder / "words.json", 1, ""))
         # Earlier versions wrote a list.
         for first, last in record["parts"] if isinstance(record, dict) else record:
             place = folder / _name(first, last)
