@@ -57,8 +57,8 @@ COLLECTION = {
     "clusters/assignment.parquet": {"sentence", "same"},
     "clusters/assignment.csv": {"same"},
     "segments/*": {"sentence", "same"},
-    "facets/*.parquet": {"sentence", "same"},
-    "facets/*": {"same"},
+    "lenses/*.parquet": {"sentence", "same"},
+    "lenses/*": {"same"},
     "map/*": {"sentence", "same"},
     ".gitignore": {"same"},
     ".lock": {"same"},
@@ -138,7 +138,7 @@ def collection(tmp_path_factory) -> Path:
     opened = Collection(folder)
     opened.groups()
     opened.segments()
-    opened.facet("topic", {"one": "w1 w2", "two": "w11 w12"})
+    opened.lens("topic", {"one": "w1 w2", "two": "w11 w12"})
     maps_of(opened, progress=False)
     Texts(opened)
     return folder
