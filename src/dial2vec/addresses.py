@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
 import ipaddress
 import re
+import select
 import socket
+import struct
+import sys
+import time
 import urllib.request
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,6 +22,12 @@ from dial2vec.errors import Dial2vecError
 SERVER_IS_ILL = 500
 CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 WEB = re.compile(r"(https?)://([^\s'\"<>]*)", re.IGNORECASE)
+# Linux's number for a filter of a socket's packets, and a filter that drops those that ask for a connection: load the
+# flags of TCP's header, keep SYN and ACK, drop SYN alone, take every other packet.
+SO_ATTACH_FILTER = 26
+NO_SYN = ((0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
+# Seconds in which no connection may come, until a socket counts as closed to new ones; and the longest wait for that.
+QUIET, LONGEST_QUIET = 0.3, 5.0
 
 
 def silence(address: str, *, seconds: float) -> str | None:
@@ -74,6 +86,27 @@ def listen(host: str, port: int) -> socket.socket:
             f"cannot listen at {host}, port {port}: {error.strerror}. Give an address of this machine, and a port that "
             "you may use."
         ) from error
+
+
+def close_to_new(listening: socket.socket) -> None:
+    """Close a listening socket after other processes that share it have accepted every connection that it has.
+
+    A connection that waits in the queue of a closed socket is reset, though its client may have sent a request. So the
+    system is first told to take no new ones (on Linux; elsewhere some may still be reset). Their clients ask again
+    after a second, and are refused once the other processes have closed the socket as well.
+    """
+    if sys.platform == "linux":
+        code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in NO_SYN))
+        with contextlib.suppress(OSError):
+            listening.setsockopt(
+                socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(NO_SYN), ctypes.addressof(code))
+            )
+    began = busy = time.monotonic()
+    while (now := time.monotonic()) < min(busy + QUIET, began + LONGEST_QUIET):
+        if select.select([listening], [], [], 0)[0]:
+            busy = now
+        time.sleep(0.01)
+    listening.close()
 
 
 @dataclass(frozen=True)

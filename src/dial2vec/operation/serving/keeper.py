@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dial2vec.addresses import address_of
+from dial2vec.addresses import address_of, close_to_new
 from dial2vec.config import Serve
 from dial2vec.errors import Dial2vecError
 from dial2vec.operation.serving.job import EXAMPLE, Job
@@ -264,6 +264,8 @@ class Keeper:
         self.say(message)
 
     def _on_stop(self, _: None) -> None:
+        if not self._stopping:
+            close_to_new(self.listening)
         for worker in self._alive:
             worker.process.kill() if self._stopping else worker.dismiss()
         self._stopping = True
