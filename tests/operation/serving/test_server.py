@@ -120,6 +120,17 @@ def test_who_asks_first_hears_at_once_that_it_would_be_too_much(running):
         assert read(client).startswith(b"HTTP/1.1 413 ")
 
 
+@pytest.mark.parametrize("lengths", ["Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked"])
+def test_after_a_body_with_two_lengths_the_connection_is_closed(running, lengths):
+    head, _, _ = request().partition(b"Content-Length")
+    chunked = head + f"{lengths}\r\n\r\n{len(BODY):x}\r\n".encode() + BODY + b"\r\n0\r\n\r\n"
+    last = request(path="GET /health").replace(b"Host", b"Connection: close\r\nHost")
+    with running().connect(chunked + last) as client:
+        answers = read(client)
+    assert answers.startswith(b"HTTP/1.1 200")
+    assert answers.count(b"HTTP/1.1 ") == (1 if "Content-Length" in lengths else 2)
+
+
 def test_a_leaving_server_answers_on_open_connections_and_takes_no_new_one(running):
     server = running(receive_seconds=5)
     half = request()[:-5]

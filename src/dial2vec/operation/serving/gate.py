@@ -97,7 +97,10 @@ class Gate:
             failed = RefusedRequestError(500, "failed", "the request failed; the server's log says why.")
             answer = refusal_answer(failed, path)
         answer.headers.update(HEADERS)
-        if self.leaving:
+        # Of two lengths of a body, a proxy may believe the other one, so that what follows is not the next request of
+        # the same client (RFC 9112, 6.1).
+        two_lengths = {b"content-length", b"transfer-encoding"} <= dict(scope["headers"]).keys()
+        if self.leaving or two_lengths:
             answer.headers["connection"] = "close"
         known = path if path in self.handlers else "other"
         self.metrics.request(known, answer.status_code, time.perf_counter() - began)
