@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import textwrap
@@ -126,18 +124,20 @@ def compare(
 
 def _plain(table: Sequence[Record], *, as_csv: bool) -> str:
     """Return a table as CSV, or as a JSON list of records; numbers that are not defined are missing."""
-    rows = [{name: None if cell != cell else cell for name, cell in row.items()} for row in table]
+    rows: list[dict[str, object]] = [
+        {name: None if cell != cell else cell for name, cell in row.items()} for row in table
+    ]
     if not as_csv:
         return json.dumps(rows, ensure_ascii=False, default=datetime.isoformat)
-    from dial2vec.collection.formulas import without_formula
+    from dial2vec.collection.formulas import csv_lines
 
-    written = io.StringIO()
-    writer = csv.DictWriter(written, list(rows[0]) if rows else (), lineterminator="\n")
-    writer.writeheader()
+    names = list(rows[0]) if rows else []
+    lines: list[list[object]] = [[*names]]
     for row in rows:
-        safe: Record = {name: without_formula(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
-        writer.writerow(safe | ({"period": safe["period"].date()} if "period" in safe else {}))
-    return written.getvalue().rstrip("\n")
+        period = row.get("period")
+        dated = row | {"period": period.date()} if isinstance(period, datetime) else row
+        lines.append([dated[name] for name in names])
+    return "\n".join(csv_lines([line]).rstrip("\r\n") for line in lines)
 
 
 def _overview(table: Sequence[Record]) -> str:

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.csv import write_csv
 
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, write_text
 from conversations.vocabulary import word_set
 from dial2vec.collection.clustering.clusters import read_assigned, stored_clusters
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
-from dial2vec.collection.formulas import without_formulas
+from dial2vec.collection.formulas import write_table
 from dial2vec.collection.search.filters import Filters
 from dial2vec.data.corpora.transcripts import LABEL_COLUMNS
 from dial2vec.errors import CorpusError, did_you_mean
@@ -109,9 +108,9 @@ def write_members(collection: CollectionFolder, members: pa.Table, form: str, pa
     """Write `member_records`, or a table of "labels" or "tags"; atomic. For Label Studio its configuration as .xml."""
     with atomic_path(path) as temporary:
         if form == "labels":
-            write_csv(members.select(["dialogue_id", "topic"]).rename_columns(LABEL_COLUMNS), temporary)
+            write_table(members.select(["dialogue_id", "topic"]).rename_columns(LABEL_COLUMNS), temporary)
         elif form == "tags":
-            write_csv(without_formulas(members), temporary)
+            write_table(members, temporary)
         else:
             lines = [json.dumps(record, ensure_ascii=False) for record in member_records(collection, members, form)]
             text = "\n".join(lines) if form in ("openai", "mlflow") else f"[{', '.join(lines)}]"

@@ -19,7 +19,7 @@ from conversations.files import atomic_path
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.packing import json_of_packed
-from dial2vec.data.corpora.transcripts import LABELS, read_labels
+from dial2vec.data.corpora.transcripts import LABELS, read_labels, without_mark
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.files import folder_lock
 
@@ -100,7 +100,7 @@ def without_dialogues(path: Path, ids: Set[str]) -> None:
                 path.open(encoding="utf-8-sig", newline="") as old,
                 temporary.open("w", encoding="utf-8", newline="") as new,
             ):
-                csv.writer(new).writerows(row for row in csv.reader(old) if not row or row[0] not in ids)
+                csv.writer(new).writerows(row for row in csv.reader(old) if not row or without_mark(row[0]) not in ids)
         else:
             kept = b"".join(line for line in _lines(path) if _id_in(line) not in ids)
             temporary.write_bytes(gzip.compress(kept) if path.suffix.lower() == ".gz" else kept)

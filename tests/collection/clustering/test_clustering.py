@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -14,7 +13,6 @@ from dial2vec.cli import main
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, clusters, describing, read_clusters, restore_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
-from dial2vec.collection.formulas import without_formulas
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
 
@@ -35,13 +33,6 @@ def test_topics_are_found_counted_and_named_by_their_words(make):
     table = pd.read_csv(make.folder / "clusters" / "assignment.csv")
     assert list(table.columns) == ["dialogue_id", "cluster", "similarity", "margin", "name", "area", "fine", "belongs"]
     assert len(table) == 92
-
-
-def test_ids_and_names_in_the_table_for_spreadsheets_are_no_formulas():
-    table = pa.table({"dialogue_id": ["=cmd|' /C calc'!A0", "c-1"], "cluster": [0, 1], "name": ["@SUM(1)", "refund"]})
-    safe = without_formulas(table)
-    assert safe["dialogue_id"].to_pylist() == ["'=cmd|' /C calc'!A0", "c-1"]
-    assert safe["name"].to_pylist() == ["'@SUM(1)", "refund"]
 
 
 def test_assignment_has_the_metadata_and_no_formulas(make):

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -22,7 +21,7 @@ from conversations.files import atomic_path, read_json, write_checked_json
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of_groups
 from dial2vec.collection.collection_folder import CollectionFolder, read_parquet, readable
-from dial2vec.collection.formulas import without_formulas
+from dial2vec.collection.formulas import write_table
 from dial2vec.data.metadata import typed_columns
 from dial2vec.data.terms import Term
 from dial2vec.errors import ArtifactError
@@ -396,4 +395,4 @@ def _write_tables(collection: CollectionFolder, clusters: Clusters, state: Clust
     with atomic_path(folder / "assignment.parquet") as temporary:
         pq.write_table(table, temporary, write_page_checksum=True)
     with atomic_path(folder / "assignment.csv") as temporary:
-        pc.write_csv(without_formulas(table), temporary)
+        write_table(table, temporary)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from conversations.files import atomic_path, reading_errors
+from conversations.files import reading_errors, write_text
 from dial2vec.collection.clustering.clusters import read_assignment, read_clusters
 from dial2vec.collection.collection_folder import LENSES, CollectionFolder
-from dial2vec.collection.formulas import without_formula
+from dial2vec.collection.formulas import csv_lines
 from dial2vec.errors import CorpusError, did_you_mean
 
 COLUMNS = ("dialogue_id", "label")
@@ -52,12 +52,7 @@ def read_examples(path: Path) -> dict[str, str]:
 
 def write_examples(path: Path, examples: Mapping[str, str]) -> None:
     """Write examples, atomically."""
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
-        rows = csv.writer(handle)
-        rows.writerow(COLUMNS)
-        rows.writerows(
-            [without_formula(dialogue_id), without_formula(label)] for dialogue_id, label in examples.items()
-        )
+    write_text(path, csv_lines([COLUMNS, *examples.items()]))
 
 
 def of_metadata(collection: CollectionFolder, key: str) -> dict[str, str]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -21,7 +20,7 @@ from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, read_json, write_json
 from conversations.progress import bar_to
 from dial2vec.collection.collection_folder import LENSES, CollectionFolder, read_parquet, readable, sampled
-from dial2vec.collection.formulas import without_formulas
+from dial2vec.collection.formulas import write_table
 from dial2vec.collection.lenses.examples import examples_file, read_examples, write_examples
 from dial2vec.collection.lenses.learning import (
     CALIBRATED,
@@ -345,7 +344,7 @@ def _said(dialogue: Dialogue, number: int) -> dict[str, str]:
 
 def _write(folder: Path, result: Lens, labels: Sequence[LensLabel], sure: float) -> None:
     with atomic_path(folder / f"{result.name}.csv") as temporary:
-        pyarrow.csv.write_csv(without_formulas(result.rows), temporary)
+        write_table(result.rows, temporary)
     record: Mapping[str, object] = {
         "name": result.name,
         "labels": [asdict(each) for each in labels],

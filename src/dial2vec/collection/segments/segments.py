@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as compute
-import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -21,7 +20,7 @@ from conversations.words import words
 from dial2vec.collection.clustering.partition import Groups, centres_of_groups
 from dial2vec.collection.clustering.tree import find_levels
 from dial2vec.collection.collection_folder import CollectionFolder, read_parquet, readable, sampled, within
-from dial2vec.collection.formulas import without_formulas
+from dial2vec.collection.formulas import write_table
 from dial2vec.collection.search.turns import TurnVectors, complete_turns
 from dial2vec.collection.segments.cutting import Cuts, Cutter, fit_cutter, join_courtesies
 from dial2vec.data.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
@@ -277,7 +276,7 @@ def _write(folder: Path, collection: CollectionFolder, cuts: Cuts, groups: Group
         }
     )
     pq.write_table(table, folder / "segments.parquet", write_page_checksum=True)
-    pc.write_csv(without_formulas(table), folder / "segments.csv")
+    write_table(table, folder / "segments.csv")
     write_json(folder / "topics.json", {"format": FORMAT} | asdict(result))
 
 

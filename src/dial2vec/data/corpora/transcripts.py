@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.errors import CorpusError
 
 LABELS = "labels.csv"
+MARK = re.compile(r"\A'(?=[=+\-@\t\r])")
 LABEL_COLUMNS = ["dialogue_id", "label"]
 NOT_READ = "it is not read: only *.jsonl and *.jsonl.gz in the folder itself are; `dial2vec import` reads other exports"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -180,6 +182,11 @@ def _known_labels(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
     return read_labels(path)
 
 
+def without_mark(cell: str) -> str:
+    """Return a cell without the ' that `dial2vec export` puts before what a spreadsheet would take for a formula."""
+    return MARK.sub("", cell)
+
+
 def read_labels(path: Path) -> dict[str, tuple[str, ...]]:
     """Return the sorted labels of each dialogue from a CSV file with the columns `dialogue_id` and `label`, in UTF-8.
 
@@ -201,8 +208,9 @@ def read_labels(path: Path) -> dict[str, tuple[str, ...]]:
                     raise CorpusError(
                         f"{path}:{rows.line_num} has {len(row)} cells; expected {len(LABEL_COLUMNS)}. Mend the line."
                     )
-                if row[1].strip():
-                    labels.setdefault(row[0], set()).add(row[1].strip())
+                name, label = map(without_mark, row)
+                if label.strip():
+                    labels.setdefault(name, set()).add(label.strip())
     except (UnicodeDecodeError, csv.Error) as error:
         raise CorpusError(f"{path} cannot be read ({error}); expected CSV in UTF-8. Write it again.") from error
     return {name: tuple(sorted(own)) for name, own in labels.items()}
