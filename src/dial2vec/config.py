@@ -65,6 +65,7 @@ class Validate:
     min_alternation: float = bounded(0.3, low=0, high=1)
     max_length_drift: float = bounded(0.3, low=0, high=1)
     max_language_drift: float = bounded(0.2, low=0, high=1)
+    max_size_drift: float = bounded(0.2, low=0, high=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from conversations.files import write_json
 from dial2vec.cli import main
-from dial2vec.collection import Collection
+from dial2vec.collection import Collection, formulas
 from dial2vec.collection.clustering import cluster, clusters, describing, read_clusters, restore_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.encoder.nearest import unit_rows
@@ -172,7 +172,7 @@ def test_a_kill_while_clusters_are_written_leaves_those_that_were_there(make, mo
     was = read_assignment(Collection(make.folder)).tolist()
     # The largest cluster comes first, so mixing up both orders would give wrong ids.
     collection = make.add(*[2] * 60)
-    where = {"write_table": clusters.pq, "write_csv": clusters.pc, "write_json": clusters}[at]
+    where = {"write_table": clusters.pq, "write_csv": formulas, "write_json": clusters}[at]
     with monkeypatch.context() as patch:
         patch.setattr(where, at, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):

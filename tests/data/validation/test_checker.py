@@ -129,7 +129,17 @@ def test_corpus_like_the_version_before_has_not_drifted():
     *_, profile = checked(good())
     *_, results, _ = checked(good(24), earlier=profile)
     assert stopping(results) == []
-    assert sum("as before" in result.expectation for result in results) == 2
+    assert sum("as before" in result.expectation for result in results) == 3
+
+
+def test_data_that_lost_over_a_fifth_of_its_dialogues_stop_the_run():
+    *_, before = checked(good(20))
+    assert stopping(checked(good(16), earlier=before)[2]) == []
+    _, _, results, _ = checked(good(15), earlier=before)
+    [failed] = [result for result in results if result.stops]
+    assert (failed.expectation, failed.found) == ("as many dialogues as before (at most 20.0% fewer)", "25.0%")
+    with pytest.raises(ValidationError, match=r"Mend the data in data/calls.*If the change is intended, delete art"):
+        require(results, corpus="calls")
 
 
 def test_longer_dialogues_and_another_language_than_before_stop_the_run():

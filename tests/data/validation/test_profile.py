@@ -61,7 +61,13 @@ def test_fingerprint_knows_ids_and_texts_but_no_order():
 def test_drift_of_lengths_is_the_share_that_moved():
     before, now = of_lengths(*[10] * 10), of_lengths(*[10] * 6, *[100] * 4)
     assert now.drift_since(before)[0] == before.drift_since(now)[0] == np.float64(0.4)
-    assert now.drift_since(now) == (0.0, 0.0)
+    assert now.drift_since(now) == (0.0, 0.0, 0.0)
+
+
+def test_drift_of_the_size_counts_lost_dialogues_only():
+    before, now = of_lengths(*[10] * 10), of_lengths(*[10] * 6)
+    assert now.drift_since(before)[2] == pytest.approx(0.4)
+    assert before.drift_since(now)[2] == 0.0
 
 
 def test_drift_of_languages_is_the_share_that_moved():

@@ -49,12 +49,12 @@ class Checker:
     def results(self, profile: Profile, *, earlier: Profile | None) -> list[ValidationResult]:
         """Return one result per expectation, including those about the whole corpus.
 
-        :param earlier: Profile of the previous version; None skips the two expectations about drift.
+        :param earlier: Profile of the previous version; None skips the expectations about drift.
         """
         suites = Suites({"corpus": of_corpus(self.limits, drift=earlier is not None)})
         frame = self._corpus_frame()
         if earlier is not None:
-            frame["length_drift"], frame["language_drift"] = profile.drift_since(earlier)
+            frame["length_drift"], frame["language_drift"], frame["size_drift"] = profile.drift_since(earlier)
         results = [result for result, _ in suites.check("corpus", frame, describe=str)]
         for result in results:
             if "quarantined" in result.expectation and result.failed:

@@ -64,18 +64,20 @@ class Profile:
             raise ValueError("its values are of other kinds")
         return cls(**record)
 
-    def drift_since(self, earlier: Profile) -> tuple[float, float]:
-        """Return the drift of lengths and of languages, each in [0, 1].
+    def drift_since(self, earlier: Profile) -> tuple[float, float, float]:
+        """Return the drift of lengths, of languages and of the size, each in [0, 1].
 
         Drift of lengths is the largest difference of cumulative shares (Kolmogorov-Smirnov statistic over the bins).
-        Drift of languages is half the sum of the differences of the shares (total variation).
+        Drift of languages is half the sum of the differences of the shares (total variation). Drift of the size is the
+        share of the dialogues by which there are fewer.
         """
         now, before = (np.cumsum(_shares(profile.lengths)) for profile in (self, earlier))
         names = {*self.languages, *earlier.languages}
         moved = sum(abs(self.languages.get(name, 0.0) - earlier.languages.get(name, 0.0)) for name in names)
         if not self.languages or not earlier.languages:
             moved = 0.0
-        return float(np.abs(now - before).max(initial=0.0)), moved / 2
+        lost = max(0.0, 1 - self.dialogues / max(earlier.dialogues, 1))
+        return float(np.abs(now - before).max(initial=0.0)), moved / 2, lost
 
 
 def _shares(lengths: dict[str, int]) -> NDArray[np.float64]:

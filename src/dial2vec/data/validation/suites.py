@@ -108,6 +108,11 @@ def of_corpus(limits: Validate, *, drift: bool) -> Expectations:
                 limits.max_language_drift,
                 f"languages as before (at most {limits.max_language_drift:.1%} of the dialogues in others)",
             ),
+            at_most(
+                "size_drift",
+                limits.max_size_drift,
+                f"as many dialogues as before (at most {limits.max_size_drift:.1%} fewer)",
+            ),
         ]
     return expectations
 
