@@ -15,6 +15,7 @@ same width. Dialogues are those of the demo corpus.
 - handover: the alias moves to and fro under the load of a tiny encoder of random weights.
 - speed: every batch of dialogues once, by one client and by four, in turns with plain `encode` of the same batches in
   this process; plain as well by two threads at a time.
+- memory: requests of 1 to 100 words by four clients, with `serve`'s bound on the caches of shapes and without it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import sys
 import tempfile
 import threading
@@ -34,7 +36,9 @@ from typing import Any
 from conversations.dialogue import Dialogue
 from dial2vec import telemetry
 from dial2vec.data.corpora.demo import generate_demo
+from dial2vec.encoder.names import resolve
 from dial2vec.files import find_root
+from dial2vec.operation.serving.keeper import SHAPES
 from serve_clients import Outcome, Server, load, merge, others, served
 from student import made_up
 from timing import machine, rate, ratio
@@ -48,7 +52,7 @@ CLIENTS, BAD_SHARE = 50, 0.02
 
 def main() -> None:
     """Print the tables asked for."""
-    works = {"load": load_encoder, "student": load_student, "handover": handover, "speed": speed}
+    works = {"load": load_encoder, "student": load_student, "handover": handover, "speed": speed, "memory": memory}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(works)}; default: all")
     parser.add_argument("--requests", type=int, default=10_000, help="requests of each load; default: 10000")
@@ -191,6 +195,29 @@ def speed(given: argparse.Namespace) -> str:
     return "\n".join(rows)
 
 
+def memory(given: argparse.Namespace) -> str:
+    """Return the table of the worker's memory under texts of every length."""
+    draw = random.Random(0)
+    words = " ".join(turn.text for one in dialogues(200) for turn in one.turns).split()
+    texts = [words[draw.randrange(4_000) :][: draw.randint(1, 100)] for _ in range(given.requests)]
+    requests = [
+        json.dumps({"inputs": [{"turns": [{"speaker": "a", "text": " ".join(one)}]}]}).encode() for one in texts
+    ]
+    fifth = given.requests // 5
+    rows = ["| requests so far | bound | memory of the worker, MB | requests per second |", "|---|---|---|---|"]
+    for bound in (True, False):
+        # The environment of whoever starts the command wins; 1024 is what the libraries take by themselves.
+        os.environ.update(dict.fromkeys(SHAPES if not bound else (), "1024"))
+        with tempfile.TemporaryDirectory() as folder, served(Path(folder), resolve(ENCODER)) as server:
+            for first in range(0, given.requests, fifth):
+                done = load(server, requests[first : first + fifth], clients=4, requests=fifth)
+                if done.errors:
+                    raise SystemExit(f"errors: {done.errors[:3]}")
+                shown = "yes" if bound else "no"
+                rows.append(f"| {first + fifth:,} | {shown} | {server.megabytes():.0f} | {done.rate():.1f} |")
+    return "\n".join(rows)
+
+
 def turns(works: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
     """Return the seconds of each run of each work; they take turns, and a first round does not count."""
     taken: dict[str, list[float]] = {name: [] for name in works}
@@ -216,8 +243,6 @@ def body(batch: Sequence[Dialogue]) -> bytes:
 def tiny(folder: Path) -> str:
     """Write an encoder that takes almost no time: the packaged tokenizer, two layers of width 16 and random weights."""
     from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
-
-    from dial2vec.encoder.names import resolve
 
     set_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(resolve("all-MiniLM-L6-v2"))

@@ -201,6 +201,18 @@ def test_a_registry_that_is_down_is_said_once_and_harms_nobody(during):
     during(scenario)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_worker_keeps_few_shapes_unless_the_user_says_how_many(during, monkeypatch):
+    monkeypatch.setenv("LRU_CACHE_CAPACITY", "99")
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+
+    def scenario(house: House) -> None:
+        found = Path(f"/proc/{house.keeper.serving.process.pid}/environ").read_bytes().split(b"\0")
+        assert {b"LRU_CACHE_CAPACITY=99", b"ONEDNN_PRIMITIVE_CACHE_CAPACITY=16"} <= {*found}
+
+    during(scenario)
+
+
 def test_a_killed_worker_is_replaced_while_requests_wait(during):
     def scenario(house: House) -> None:
         house.keeper.serving.process.kill()

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 # The second is time for a running request: for its body, and for its vectors.
 START_SECONDS, LEAVE_SECONDS = 300.0, 120.0
 COMMAND = (sys.executable, "-m", "dial2vec.operation.serving.worker")
+# torch and oneDNN keep what they prepared for each shape of a batch: 1,024 shapes each, of which nearly every batch has
+# a new one, so that a worker would grow for days. Variables that the user has set stay.
+SHAPES = dict.fromkeys(("LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"), "16")
 Event = tuple[str, Any]
 
 
@@ -50,6 +53,7 @@ class Worker:
                 pass_fds=(job.listening, job.control),
                 # Ctrl-C reaches the keeper alone, which lets its workers finish.
                 process_group=0,
+                env=SHAPES | os.environ,
             )
         self._killer = self._kill_after(START_SECONDS)
 
