@@ -95,7 +95,7 @@ def test_no_command_writes_a_formula(name, key, value):
             ["cluster", folder, "--from-scratch"],
             ["curate", folder, "rename", "--", "0", f"{value}x"],
             ["segments", folder],
-            ["facet", folder, "--name", "f", "--is", f"{value}a:card", "--is", f"{value}b:pizza"],
+            ["lens", folder, "--name", "f", "--is", f"{value}a:card", "--is", f"{value}b:pizza"],
             ["export", folder, "--as", "labels", "--output", folder / "labels.csv"],
             ["export", folder, "--as", "tags", "--output", folder / "tags.csv"],
             ["groups", folder, "--csv"],
