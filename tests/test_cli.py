@@ -260,6 +260,9 @@ def test_an_import_writes_a_corpus_versions_it_and_says_what_is_next(run, tmp_pa
         "labels": [],
     }
     assert "1 [EMAIL], 1 [NAME]" in done.output
+    assert "\n  Hello, my mail is [EMAIL]\n" in done.output
+    record = json.loads((tmp_path / "artifacts" / "calls" / "import" / "may.json").read_text())
+    assert record["masked"]["NAME"] == {"times": 1, "samples": ["Thank you [NAME]"]}
     assert "Anna" not in done.output
     assert "put `corpora: [calls]` into params.yaml" in done.output
     assert '"line": 4' in (tmp_path / "artifacts" / "calls" / "import" / "may.quarantine.jsonl").read_text()

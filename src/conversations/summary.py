@@ -27,11 +27,10 @@ def import_summary(export: Export, redactor: Redactor | None) -> str:
     """Return the summary that is shown before anything is written."""
     tally = export.tally or Tally.of(export.result.dialogues)
     lines = [*_formats(export), "", *_counts(export, tally)]
-    if redactor:
-        lines += ["", redactor.report()]
     if export.result.quarantine:
         lines += ["", *_reasons(export.result.quarantine)]
     lines += ["", *_preview(tally.first)] if tally.first else []
+    lines += ["", *redactor.report(export.result.dialogues)] if redactor else []
     return "\n".join(lines)
 
 

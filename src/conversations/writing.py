@@ -14,6 +14,7 @@ from conversations.files import atomic_path, read_json, sha256_of, transcript_fi
 from conversations.formats.addresses import as_address, without_secrets
 from conversations.formats.formats import stem
 from conversations.progress import counted
+from conversations.redaction import Redactor
 from conversations.result import ImportResult
 
 # File systems allow names of 255 bytes; the rest is for endings and the mark of a half-written file.
@@ -153,9 +154,10 @@ def nothing_usable(source: Path, quarantine: Sequence[Quarantined]) -> CorpusErr
     return CorpusError(f"no dialogue of {source} can be used: {first.reason}{where and f' ({where})'}.{remedy}")
 
 
-def write_import(result: ImportResult, places: Places) -> Path | None:
+def write_import(result: ImportResult, places: Places, redactor: Redactor | None = None) -> Path | None:
     """Write dialogues and quarantine, and return the copy of a replaced foreign file; None without one.
 
+    :param redactor: Redactor that masked the dialogues.
     :raises CorpusError: if there is no dialogue to write; nothing is written then.
     """
     if not result.dialogues:
@@ -173,6 +175,7 @@ def write_import(result: ImportResult, places: Places) -> Path | None:
         record = {
             "source": places.origin,
             "redacted": places.redacted,
+            "masked": redactor.counts_and_samples(result.dialogues) if redactor else {},
             "sha256": [sha256_of(temporary).hex(), *own],
         }
         write_json(places.record, record)

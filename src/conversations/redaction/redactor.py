@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from importlib.metadata import EntryPoint, entry_points
+from itertools import chain, count, islice
+from typing import Any
 
 from conversations.dialogue import Dialogue, Quarantined, Turn, Value
+from conversations.errors import CorpusError
 from conversations.guessing.names import is_role, plain
 from conversations.progress import counted
 from conversations.redaction.details import COUNTRIES, EMAIL, INTERNATIONAL, Mask, details, known_countries
@@ -15,10 +20,16 @@ from conversations.redaction.folding import Folded
 from conversations.redaction.names import SpeakerNames, single_words
 from conversations.result import ImportResult
 from conversations.vocabulary import by_word, word_set
+from conversations.words import printable
 
 # Last words of the keys of metadata whose values are masked whole, with the kind of the mask, and words after them.
 PERSONAL = by_word("columns", "personal")
 FOLLOWING = word_set("columns", "after_personal")
+# Entry points of packages: functions that take a text and yield start, end and kind of what is to be masked.
+GROUP = "dial2vec.masks"
+KIND = re.compile("[A-Z][A-Z_]*")
+# Samples of each kind of mask in a report, and the letters shown on each side of one.
+SAMPLES, AROUND = 3, 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +55,7 @@ def personal_kind(key: str) -> str:
 class Redactor:
     """Masks texts and speakers of one export, and counts its masks.
 
-    :param speakers: SpeakerNames of the speakers in the export.
+    :param speakers: Names of the speakers in the export.
     :param names: Further names.
     :param countries: Two-letter codes of the countries whose national phone numbers are masked.
     :param texts: Texts of the export; names are masked in the cases of the languages that they show.
@@ -66,6 +77,7 @@ class Redactor:
         free = (name for number in count(1) if (name := f"speaker {number}") not in kept)
         self._pseudonyms = dict(zip(people, free, strict=False))
         self._names = SpeakerNames(people, names, texts)
+        self._plugged = [_Plugged(point) for point in entry_points(group=GROUP)]
 
     def text(self, text: str, *, here: Set[str] = frozenset()) -> str:
         """Return a text with its masks.
@@ -87,6 +99,7 @@ class Redactor:
 
     def _masks(self, text: str, here: Set[str]) -> Iterator[Mask]:
         """Yield masks, the more certain kind first: if two overlap, the first one counts."""
+        yield from chain.from_iterable(plugged(text) for plugged in self._plugged)
         known = Folded(text)
         for mask in chain(details(known.form, self._countries), self._names.find(known, here)):
             yield Mask(*known.span(mask.start, mask.end), mask.kind)
@@ -117,19 +130,62 @@ class Redactor:
         masked = self.text(str(value), here=here)
         return value if masked == str(value) else masked
 
-    def report(self) -> str:
-        """Return the number of masks of each kind, as a line for people."""
-        masks = ", ".join(f"{number} [{kind}]" for kind, number in sorted(self.counts.items())) or "nothing"
-        return (
+    def counts_and_samples(self, dialogues: Sequence[Dialogue]) -> dict[str, dict[str, Any]]:
+        """Return how many `times` each kind was masked, and `samples` of the masked texts around it."""
+        kinds: dict[str, dict[str, Any]] = {}
+        for kind, times in sorted(self.counts.items()):
+            masked = (turn.text.split(f"[{kind}]", 1) for dialogue in dialogues for turn in dialogue.turns)
+            around = (f"{parts[0][-AROUND:]}[{kind}]{parts[1][:AROUND]}" for parts in masked if len(parts) > 1)
+            kinds[kind] = {"times": times, "samples": [printable(sample) for sample in islice(around, SAMPLES)]}
+        return kinds
+
+    def report(self, dialogues: Sequence[Dialogue]) -> Iterator[str]:
+        """Yield the number of masks of each kind with samples of masked dialogues, as lines for people."""
+        kinds = self.counts_and_samples(dialogues)
+        masks = ", ".join(f"{each['times']} [{kind}]" for kind, each in kinds.items()) or "nothing"
+        yield (
             f"masked       {masks}; speakers with a number for a name: {len(self._pseudonyms)}; national phone "
             f"numbers as in {', '.join(self._countries)}"
         )
+        yield from (f"  {sample}" for each in kinds.values() for sample in each["samples"])
 
     def identifies(self, dialogue_id: str) -> bool:
         """Return whether an id holds personal data; digits alone do not count, because most ids are long numbers."""
         known = Folded(dialogue_id)
         address = EMAIL.search(known.form) or INTERNATIONAL.search(known.form)
-        return bool(address) or any(True for _ in self._names.find(known, self._names.anywhere))
+        others = chain(
+            self._names.find(known, self._names.anywhere), *(plugged(dialogue_id) for plugged in self._plugged)
+        )
+        return bool(address) or any(True for _ in others)
+
+
+class _Plugged:
+    """The masks of another package. What goes wrong in it stops the import: less would be masked without it."""
+
+    def __init__(self, point: EntryPoint) -> None:
+        self.point = point
+        with self._said():
+            self.mask = point.load()
+
+    def __call__(self, text: str) -> list[Mask]:
+        """Return the masks of a text."""
+        with self._said():
+            masks = [Mask(*mask) for mask in self.mask(text)]
+            if not all(0 <= mask.start < mask.end <= len(text) and KIND.fullmatch(mask.kind) for mask in masks):
+                raise ValueError(f"found {masks[:3]}; expected spans of the text, and kinds such as ACCOUNT")
+        return masks
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        try:
+            yield
+        # A package's own code may raise anything.
+        except Exception as error:
+            package = self.point.dist.name if self.point.dist else self.point.value
+            raise CorpusError(
+                f"the masks '{self.point.name}' of the package {package} fail ({type(error).__name__}: {error}). Mend "
+                "or remove the package; nothing is imported without its masks."
+            ) from error
 
 
 def join_and_mask(result: ImportResult, masks: Masks | None, *, name: str, merge_turns: bool) -> Redactor | None:

@@ -234,7 +234,7 @@ def _at_once(source: Path, places: Places, reading: LookReading, say: Callable[[
     quarantine_known_ids(export.result, places)
     export.result.draw(reading.sample)
     say(f"{import_summary(export, redactor)}\n")
-    write_import(export.result, places)
+    write_import(export.result, places, redactor)
     if export.result.quarantine:
         say(f"Reasons of the quarantined dialogues: {places.quarantine}")
     return places.output

@@ -89,7 +89,7 @@ def import_export(
         quarantine_known_ids(export.result, places)
         export.result.draw(settings.sample)
         present(export, redactor, settings, say)
-        replaced = write_import(export.result, places)
+        replaced = write_import(export.result, places, redactor)
         now = [dataclasses.replace(reading, merge_turns=merge_turns) for reading in export.readings]
         save_readings(places.readings, list(dict.fromkeys([*kept, *now])))
         add_data(root)

@@ -46,7 +46,7 @@ def import_files(
     if any(output.resolve() == source.resolve() for source in sources):
         raise CorpusError(f"{output} is both read and written; expected another file for --output. Name one.")
     require_own(places, replace=settings.replace)
-    if kept := write_import(export.result, places):
+    if kept := write_import(export.result, places, redactor):
         say(f"The replaced file is kept in {kept}")
     if export.result.quarantine:
         say(f"Reasons of the quarantined dialogues: {places.quarantine}")

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from importlib.metadata import EntryPoint
+
 import pytest
 
 from conversations.dialogue import Dialogue, Origin, Quarantined, Turn
@@ -100,7 +103,10 @@ def test_nothing_of_a_person_is_left_in_an_import():
     ]
     assert result.quarantine == [Quarantined(Origin("f", 1), "[EMAIL]", "found '[NAME]'")]
     assert redactor.counts == {"NAME": 6, "EMAIL": 2}
-    assert "2 [EMAIL], 6 [NAME]; speakers with a number for a name: 1" in redactor.report()
+    first, *samples = redactor.report(result.dialogues)
+    assert "2 [EMAIL], 6 [NAME]; speakers with a number for a name: 1" in first
+    assert samples == ["  I am [NAME], [EMAIL]", "  I am [NAME], [EMAIL]", "  Hi [NAME]", "  [NAME]?"]
+    assert redactor.counts_and_samples(result.dialogues)["EMAIL"] == {"times": 2, "samples": ["I am [NAME], [EMAIL]"]}
 
 
 @pytest.mark.parametrize(
@@ -156,3 +162,37 @@ def test_metadata_of_a_reader_reaches_the_dialogue_or_its_quarantine():
     result.accept("may.csv", 3, "d2", [Turn("a", "hi")], [], metadata={"tags": ["a"]})
     assert [dialogue.metadata for dialogue in result.dialogues] == [{"csat": 4, "channel": "chat"}]
     assert "metadata 'tags' must be" in result.quarantine[0].reason
+
+
+def accounts(text):
+    return [(*match.span(), "ACCOUNT") for match in re.finditer("K-[0-9]+", text)]
+
+
+def no_span(text):
+    return [(0, 10_000, "ACCOUNT")]
+
+
+@pytest.fixture
+def package(monkeypatch):
+    def installed(function):
+        point = EntryPoint("accounts", f"{__name__}:{function}", "dial2vec.masks")
+        monkeypatch.setattr("conversations.redaction.redactor.entry_points", lambda *, group: [point])
+
+    return installed
+
+
+def test_masks_of_a_package_go_before_ours_and_are_counted(package):
+    package("accounts")
+    redactor = Redactor(["K-17 Bank"])
+    assert redactor.text("my account K-17, mail a@b.org") == "my account [ACCOUNT], mail [EMAIL]"
+    assert redactor.identifies("K-17")
+    assert redactor.counts == {"ACCOUNT": 1, "EMAIL": 1}
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"), [("missing", "AttributeError"), ("no_span", "expected spans of the text")]
+)
+def test_a_package_whose_masks_fail_stops_the_import(package, function, reason):
+    package(function)
+    with pytest.raises(CorpusError, match=f"masks 'accounts' of the package .* fail .*{reason}.* Mend or remove"):
+        Redactor([]).text("hello")

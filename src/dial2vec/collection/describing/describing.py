@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -118,12 +119,14 @@ def questions_of(collection: CollectionFolder, settings: LanguageModel, *, masks
 class _Questions:
     def __init__(self, collection: CollectionFolder, stored: Stored, n: int, masks: Masks | None) -> None:
         self.collection, self.clusters, self.centres, self.n = collection, stored.clusters, stored.state.centres, n
+        filled = [at for at, cluster in enumerate(self.clusters.clusters) if cluster.size and not cluster.hidden]
+        self.rows = {at: self._typical(np.flatnonzero(stored.state.groups == at), self.centres[at]) for at in filled}
         self.redactor: Redactor | None = None
         if masks is not None:
             speakers = {name for names in collection.rows["speakers"].to_pylist() for name in names or ()}
-            self.redactor = Redactor(sorted(speakers), names=masks.names, countries=masks.countries)
-        filled = [at for at, cluster in enumerate(self.clusters.clusters) if cluster.size and not cluster.hidden]
-        self.rows = {at: self._typical(np.flatnonzero(stored.state.groups == at), self.centres[at]) for at in filled}
+            drawn = collection.dialogues([*chain.from_iterable(self.rows.values())])
+            texts = (turn.text for dialogue in drawn for turn in dialogue.turns)
+            self.redactor = Redactor(sorted(speakers), names=masks.names, countries=masks.countries, texts=texts)
 
     def all(self) -> list[Question]:
         """Return the questions, clusters first. An area of one cluster has no question."""
