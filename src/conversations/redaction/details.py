@@ -29,8 +29,8 @@ ISSUERS = re.compile(
     r"4\d{12}(?:\d{3}){0,2}|5[0-8]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12,17}|35\d{14,17}|6\d{15,18}", re.ASCII
 )
 SHORTEST_CARD, LONGEST_CARD = 13, 19
-# A country, a check number, and 11 to 30 letters and digits in groups (ISO 13616).
-IBAN = re.compile(rf"(?<![^\W_])[a-z]{{2}}\d{{2}}(?:(?:{SEPARATOR})?[a-z\d]){{11,30}}", re.ASCII)
+# A country, a check number, and 11 to 30 letters and digits in groups (ISO 13616); one may follow within.
+IBAN = re.compile(rf"(?<![^\W_])(?=([a-z]{{2}}\d{{2}}(?:(?:{SEPARATOR})?[a-z\d]){{11,30}}))", re.ASCII)
 # A number that begins with + is a phone number, even if no network has assigned it.
 INTERNATIONAL = re.compile(r"(?<![\w+])\+\d(?:[ ()./-]{0,2}\d){6,14}(?!\d)")
 SEVEN_DIGITS = re.compile(r"(?:\d\D{0,3}){6}\d")
@@ -72,7 +72,7 @@ def _numbers(text: str, countries: Sequence[str]) -> Iterator[Mask]:
 def _accounts(text: str) -> Iterator[Mask]:
     """Yield the longest part of each match that has the check number of an account; words may follow it."""
     for match in IBAN.finditer(text):
-        places = [at for at in range(*match.span()) if text[at].isalnum()]
+        places = [at for at in range(*match.span(1)) if text[at].isalnum()]
         for n in range(len(places), 14, -1):
             after = text[places[n - 1] + 1 : places[n - 1] + 2]
             number = "".join(text[at] for at in (*places[4:n], *places[:4]))
