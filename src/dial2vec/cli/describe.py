@@ -65,7 +65,7 @@ def describe(
     if audit:
         click.echo(_audited(collection, as_json=as_json))
         return
-    settings = _settings({"address": address, "model": model, "instructions": instructions})
+    settings = settings_of({"address": address, "model": model, "instructions": instructions})
     masks = None if unmasked else Masks(names=names, countries=countries or COUNTRIES)
     questions = questions_of(collection, settings, masks=masks)
     expected = estimate(collection, settings, questions)
@@ -77,7 +77,8 @@ def describe(
         click.echo(_sentence(expected, settings, unmasked=unmasked))
         return
     if expected.questions and not yes:
-        _agree(_sentence(expected, settings, unmasked=unmasked))
+        sentence = _sentence(expected, settings, unmasked=unmasked)
+        agree(sentence, "Send them, and one more for each name that is taken?")
     with bar_to(len(questions), "groups") as bar:
         described = describe_groups(collection, settings, questions, masked=not unmasked, done=bar.update)
     click.echo(json.dumps(described.record, ensure_ascii=False, indent=2) if as_json else _table(described))
@@ -91,7 +92,7 @@ def describe(
         click.echo(f"Descriptions: {folder / 'descriptions' / 'descriptions.json'}")
 
 
-def _settings(options: dict[str, str | None]) -> LanguageModel:
+def settings_of(options: dict[str, str | None]) -> LanguageModel:
     """Return the block of the nearest operation.yaml at or above the working folder, with what options say instead."""
     from dial2vec.params import load_operation, operation_from_dict
 
@@ -137,16 +138,17 @@ def _sentence(expected: Estimate, settings: LanguageModel, *, unmasked: bool) ->
     )
 
 
-def _agree(sentence: str) -> None:
+def agree(sentence: str, asked: str) -> None:
+    """Print what will be sent, and raise an error unless the user agrees."""
     click.echo(sentence, err=True)
     try:
-        agreed = click.confirm("Send them, and one more for each name that is taken?", err=True)
+        agreed = click.confirm(asked, err=True)
     except click.Abort as error:
         raise Dial2vecError(
             "nobody answered, so nothing was sent; expected y. Add --yes to send without it."
         ) from error
     if not agreed:
-        raise Dial2vecError("nothing was sent, as you answered. `--dry-run` shows the questions.")
+        raise Dial2vecError("nothing was sent, as you answered.")
 
 
 def _table(described: Described) -> str:

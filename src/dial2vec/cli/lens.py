@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Dialogues shown per label, and the least width of their turns; dialogues that a person is asked about.
 SHOWN, MIN_TEXT, ASKED = 2, 40, 20
+# Examples that a language model is compared with at most, and tokens of its answer.
+COMPARED, ANSWER_TOKENS = 50, 10
 
 
 @click.command(
@@ -49,6 +51,14 @@ SHOWN, MIN_TEXT, ASKED = 2, 40, 20
 @click.option("--examples", "file", type=click.Path(path_type=Path), help="CSV file with dialogue_id and label.")
 @click.option("--from", "key", metavar="KEY", help="Key of the metadata whose values are the labels of examples.")
 @click.option("--ask", is_flag=True, help="Ask for the labels of about twenty varied dialogues.")
+@click.option(
+    "--by-model",
+    "by_model",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Let a language model label N dialogues, masked.",
+)
+@click.option("--yes", is_flag=True, help="Send them to the language model without asking first.")
 @click.option("--seed", default=0, show_default=True, help="Seed of what is drawn.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def lens(
@@ -59,6 +69,8 @@ def lens(
     file: Path | None,
     key: str | None,
     ask: bool,
+    by_model: int | None,
+    yes: bool,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -90,6 +102,8 @@ def lens(
             own.parent.mkdir(exist_ok=True)
             write_examples(own, answered)
             found = answered
+    if by_model is not None:
+        found = _labelled(collection, labels, found, by_model, seed, yes=yes) | found
     result = make_lens(collection, name, labels, found, seed=seed, progress=True)
     if as_json:
         click.echo((folder / "lenses" / f"{name}.json").read_text(encoding="utf-8").rstrip())
@@ -179,6 +193,37 @@ def _asked(
             continue
         place += 1
         yield dict(given)
+
+
+def _labelled(
+    collection: CollectionFolder, labels: Sequence[LensLabel], known: dict[str, str], n: int, seed: int, *, yes: bool
+) -> dict[str, str]:
+    """Return the labels of a language model for n varied dialogues, and say how often it agrees with the examples."""
+    from conversations.progress import bar_to
+    from conversations.redaction import COUNTRIES, Masks
+    from dial2vec.cli.describe import agree, settings_of
+    from dial2vec.collection.lenses.by_model import answers_of, questions_of, unanswered
+    from dial2vec.collection.lenses.examples import varied
+
+    settings = settings_of({})
+    compared = list(known)[:COMPARED]
+    rows = varied(collection, known, n, seed) + [collection.row(dialogue_id) for dialogue_id in compared]
+    questions = questions_of(collection, labels, rows, Masks(countries=COUNTRIES))
+    if (new := unanswered(collection, settings, questions)) and not yes:
+        tokens = sum(question.tokens for question in new)
+        cost = (tokens * settings.price_in + len(new) * ANSWER_TOKENS * settings.price_out) / 1e6
+        priced = f"about {cost:.4f} by your prices" if cost else "unknown, because operation.yaml has no prices"
+        sentence = f"To {settings.address}, model {settings.model}: {len(new)} masked dialogues"
+        agree(f"{sentence}, about {tokens:,} tokens; cost: {priced}.", "Send them?")
+    with bar_to(len(questions), "labelling", unit="dialogue") as bar:
+        answered, failures = answers_of(collection, settings, labels, questions, bar.update)
+    for failure in failures[:1]:
+        click.echo(f"{len(questions) - len(answered)} dialogues have no label: {failure}", err=True)
+    judged = [dialogue_id for dialogue_id in compared if dialogue_id in answered]
+    if judged:
+        same = sum(answered[dialogue_id] == known[dialogue_id] for dialogue_id in judged)
+        click.echo(f"The language model agrees with {same} of {len(judged)} examples that were there.", err=True)
+    return answered
 
 
 def _table(result: Lens) -> str:

@@ -53,9 +53,12 @@ def test_a_saved_model_reads_as_before_and_a_damaged_one_is_told(reader, tmp_pat
     model.save(tmp_path / "lens.safetensors")
     turns = reader.read(calls(9, seed=5)[0])
     np.testing.assert_array_equal(LensModel.load(tmp_path / "lens.safetensors").read(turns)[0], model.read(turns)[0])
-    (tmp_path / "lens.safetensors").write_bytes(b"damaged")
-    with pytest.raises(ArtifactError, match="learn again"):
-        LensModel.load(tmp_path / "lens.safetensors")
+    content = bytearray((tmp_path / "lens.safetensors").read_bytes())
+    content[len(content) // 2] ^= 1
+    for damaged in (content, content[:99], b""):
+        (tmp_path / "lens.safetensors").write_bytes(damaged)
+        with pytest.raises(ArtifactError, match=r"Make the lens again with `dial2vec lens .* --name lens`"):
+            LensModel.load(tmp_path / "lens.safetensors")
 
 
 def test_descriptions_that_mislead_are_left_out(reader):

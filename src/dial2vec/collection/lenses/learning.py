@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from conversations.files import atomic_path
-from dial2vec.collection.collection_folder import readable
+from dial2vec.collection.collection_folder import readable, whole_file
 from dial2vec.collection.lenses.model import (
     COLUMNS,
     Design,
@@ -31,6 +31,7 @@ from dial2vec.collection.lenses.model import (
     scores_of,
     turn_scores,
 )
+from dial2vec.encoder.checksums import note
 
 # Examples from which labels are learnt, and those on each side of a label that are needed at least.
 LEAST, LEAST_EACH = 20, 2
@@ -106,6 +107,7 @@ class LensModel(NamedTuple):
         """Write the model as safetensors, atomically."""
         with atomic_path(path) as temporary:
             temporary.write_bytes(save({name: np.ascontiguousarray(each) for name, each in self._asdict().items()}))
+        note(path)
 
     @classmethod
     def load(cls, path: Path) -> LensModel:
@@ -113,7 +115,8 @@ class LensModel(NamedTuple):
 
         :raises ArtifactError: if the file is damaged.
         """
-        with readable(path, "; expected what a lens has learnt. Remove it, and learn again with `dial2vec lens`."):
+        again = f"Make the lens again with `dial2vec lens {path.parents[1]} --name {path.stem}`."
+        with readable(whole_file(path, 1, again), f"; expected what a lens has learnt. {again}"):
             return cls(**load_file(path))
 
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
-from conversations.files import atomic_path, read_json, write_json
+from conversations.files import atomic_path, read_json, write_checked_json
 from conversations.progress import bar_to
 from dial2vec.collection.collection_folder import LENSES, CollectionFolder, read_parquet, readable, sampled
 from dial2vec.collection.formulas import write_table
@@ -355,6 +355,6 @@ def _write(folder: Path, result: Lens, labels: Sequence[LensLabel], sure: float)
         "shares": {label: round(share, 4) for label, share in result.shares.items()},
         "quality": {label: asdict(each) for label, each in result.quality.items()},
     }
-    write_json(folder / f"{result.name}.json", record)
+    write_checked_json(folder / f"{result.name}.json", record)
     with atomic_path(folder / f"{result.name}.parquet") as temporary:
         pq.write_table(result.rows, temporary, write_page_checksum=True)
