@@ -12,7 +12,7 @@ import pytest
 from conversations.errors import ArtifactError, ConversationError
 from conversations.files import read_json, write_checked_json
 from dial2vec.encoder import DialogueEncoder, checksums
-from dial2vec.encoder.checksums import damage, damaged_files, hash_again, md5_of, note, write_checksums
+from dial2vec.encoder.checksums import damage_of, damaged_files, hash_again, md5_of, note, write_checksums
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ModelError
 
@@ -53,7 +53,7 @@ def test_each_damage_is_told(folder):
     found = md5_of(folder / "weights")
     assert weights.endswith(f"weights is damaged: its bytes 0 to 200 have the MD5 {found[:8]}; expected {md5[:8]}")
     (folder / "weights").write_bytes(b"x" * 201)
-    assert damage(folder / "weights").endswith("it has 201 bytes; expected 200")
+    assert damage_of(folder / "weights").endswith("it has 201 bytes; expected 200")
 
 
 def test_contents_are_read_once_until_a_file_changes(folder, monkeypatch):
@@ -87,13 +87,13 @@ def test_a_file_that_grows_has_a_checksum_of_each_part_and_old_parts_are_not_rea
         path.write_bytes(bytes(160))
         note(path, size)
     assert read == [(0, 100), (100, 50)]
-    assert damage(path) == ""
+    assert damage_of(path) == ""
     flip(path, 159)
     hash_again()
-    assert damage(path) == ""
+    assert damage_of(path) == ""
     flip(path, 120)
     hash_again()
-    assert "its bytes 100 to 150 have the MD5" in damage(path)
+    assert "its bytes 100 to 150 have the MD5" in damage_of(path)
 
 
 def test_damaged_checksums_are_told_and_files_without_them_pass(folder):

@@ -29,7 +29,7 @@ from conversations.dialogue import Dialogue, dialogue_from_record
 from conversations.files import read_json, write_checked_json, write_errors
 from dial2vec.collection.adapting.adaptation import Adaptation, read_adaptation
 from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed, with_fact
-from dial2vec.encoder.checksums import damage, has_checksum, once
+from dial2vec.encoder.checksums import damage_of, has_checksum, once
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, did_you_mean
 
 MANIFEST = "collection.json"
@@ -274,7 +274,7 @@ def _not_finite(vectors: NDArray[np.float32]) -> str:
 def _rows_of(path: Path, mend: str) -> pa.Table:
     whole_file(path, 1, mend)
     with readable(path, f". {mend}"):
-        table = read_parquet(path)
+        table = checked_table(path)
     for field in ROWS:
         if field.name not in table.column_names:
             table = table.append_column(field, pa.nulls(len(table), field.type))
@@ -285,14 +285,14 @@ def _with_lens(table: pa.Table, path: Path) -> pa.Table:
     """Return the rows with the values of a lens in their metadata; dialogues added since have none."""
     again = f"Remove it, and make it again with `dial2vec lens {path.parents[1]} --name {path.stem}`."
     with readable(path, f"; expected the labels of a lens. {again}"):
-        lens = read_parquet(path, ["dialogue_id", "value"])
+        lens = checked_table(path, ["dialogue_id", "value"])
         places = pc.index_in(table["dialogue_id"], value_set=lens["dialogue_id"]).combine_chunks()
         values = lens["value"].cast(pa.string()).combine_chunks().take(places)
     place = table.column_names.index("metadata")
     return table.set_column(place, table.schema.field(place), with_fact(table["metadata"], path.stem, values))
 
 
-def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+def checked_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table and compare the checksums of its pages; `pq.read_table` imports pandas, which takes longer."""
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read(None if columns is None else list(columns))
@@ -329,7 +329,7 @@ def whole_file(path: Path, size: int, mend: str) -> Path:
     :raises ArtifactError: if it is missing, shorter or damaged.
     """
     _long_enough(path, size, mend)
-    if problem := damage(path):
+    if problem := damage_of(path):
         raise ArtifactError(f"{problem}. {mend}")
     return path
 

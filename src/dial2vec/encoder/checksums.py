@@ -77,7 +77,7 @@ def has_checksum(path: Path) -> bool:
     return path.name in _listed(path.parent)
 
 
-def damage(path: Path) -> str:
+def damage_of(path: Path) -> str:
     """Return what is wrong with a file, "" if it is whole or its folder lists no checksum of it."""
     entry = _listed(path.parent).get(path.name)
     return "" if entry is None else differs(path, _parts(entry), grows=_grows(entry))
@@ -118,7 +118,7 @@ def differs(path: Path, parts: Parts, *, grows: bool = False) -> str:
 def once(path: Path, kind: str, find: Callable[[], str]) -> str:
     """Return what is wrong with the content of a file; the answer "" is kept for as long as the file is the same.
 
-    :param kind: what was looked for, or what was expected.
+    :param kind: name of what is looked for, or what was expected.
     """
     state, name = _state(path, kind), str(path.absolute())
     if state in _known().get(name, ()):
@@ -150,7 +150,9 @@ def _read(path: Path, *_: int) -> dict[str, Any]:
     try:
         return dict(read_json(path))
     except (ConversationError, TypeError) as error:
-        raise ArtifactError(f"{path} is damaged ({error}). Remove it; no file is checked by it then.") from error
+        raise ArtifactError(
+            f"{path} is damaged ({error.__cause__ or error}). Remove it; no file is checked by it then."
+        ) from error
 
 
 def _grows(entry: Sequence[Any]) -> bool:

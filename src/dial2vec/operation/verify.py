@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from conversations.files import read_json
-from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, read_parquet, readable
+from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, checked_table, readable
 from dial2vec.encoder.checksums import CHECKSUMS, damaged_files, hash_again, md5_of
 from dial2vec.encoder.folder import MARKS
 from dial2vec.errors import CorpusError, Dial2vecError
@@ -18,7 +18,7 @@ from dial2vec.project.dvc_cache import any_cache, damaged_objects, recorded_file
 
 READ: dict[str, Callable[[Path], object]] = {
     ".json": read_json,
-    ".parquet": read_parquet,
+    ".parquet": checked_table,
     ".npz": lambda path: list(np.load(path).values()),
 }
 # Folders that hold no collections of a project.
@@ -48,12 +48,12 @@ def _of_project(root: Path) -> Iterator[tuple[str, list[str]]]:
 
     cache, remote = any_cache(root), remote_folder(root)
     changed = "DVC's records name other content. Run `dial2vec run`, or `dial2vec add` if you changed it."
-    found = [
+    problems = [
         f"{file} is {'changed' if file.is_file() else 'missing'}; {changed}"
         for file, md5 in recorded_files(root, cache)
         if not file.is_file() or md5_of(file) != md5
     ]
-    yield "files of the project", found
+    yield "files of the project", problems
     yield "DVC's cache", [f"{problem}. The next run sets it aside." for _, problem in damaged_objects(cache)]
     if remote:
         again = "Remove it, and push again from a checkout whose cache is whole."
@@ -73,20 +73,20 @@ def _collections(root: Path) -> Iterable[Path]:
 
 def _damaged_in_collection(folder: Path) -> list[str]:
     """Return what is wrong with a collection: with files that have a checksum, and all that can be read."""
-    found: list[str] = []
+    problems: list[str] = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         try:
             if path.name == CHECKSUMS:
-                found += [f"{problem}." for problem in damaged_files(path.parent)]
+                problems += [f"{problem}." for problem in damaged_files(path.parent)]
             elif read := READ.get(path.suffix):
                 with readable(path, "."):
                     read(path)
         except Dial2vecError as error:
-            found.append(str(error))
+            problems.append(str(error))
     try:
-        if not found:
+        if not problems:
             # Sizes and numbers of a collection without checksums.
             CollectionFolder(folder).check()
     except Dial2vecError as error:
-        found.append(str(error))
-    return found
+        problems.append(str(error))
+    return problems

@@ -268,9 +268,9 @@ def _started(root: Path, arguments: Sequence[str], *, stdout: int | None, stderr
 
 def bring_whole_objects(root: Path) -> None:
     """Set damaged objects of DVC's cache aside, say so, and fetch them if there is a remote."""
-    if told := set_aside_damaged(root):
+    if sentences := set_aside_damaged(root):
         _run_dvc(root, "fetch")
-        for sentence in [*told, *set_aside_damaged(root)]:
+        for sentence in [*sentences, *set_aside_damaged(root)]:
             log.warning(sentence)
 
 

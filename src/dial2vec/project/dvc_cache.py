@@ -77,18 +77,18 @@ def set_aside_damaged(root: Path) -> list[str]:
 
     The files of the project are the outputs and the data that DVC's records name.
     """
-    cache, aside, told = any_cache(root), root / ".dvc" / "tmp" / "damaged", []
+    cache, target, sentences = any_cache(root), root / ".dvc" / "tmp" / "damaged", []
     for path, problem in damaged_objects(cache):
-        aside.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, aside / object_name(path))
-        told.append(f"{problem}. It is in {aside} now; DVC fetches it, or its stage makes it again.")
-    named = recorded_files(root, cache) if told else ()
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, target / object_name(path))
+        sentences.append(f"{problem}. It is in {target} now; DVC fetches it, or its stage makes it again.")
+    named = recorded_files(root, cache) if sentences else ()
     for file, md5 in named:
         if not (path := object_path(cache, md5)).exists() and file.is_file() and md5_of(file) == md5:
             with atomic_path(path) as temporary:
                 shutil.copyfile(file, temporary)
                 temporary.chmod(0o444)
-    return told
+    return sentences
 
 
 def recorded_files(root: Path, cache: Path) -> list[tuple[Path, str]]:

@@ -25,7 +25,7 @@ from dial2vec.registry.records import CHAMPION, MOVED, PREVIOUS, REMOVED, Decisi
 from dial2vec.registry.store import (
     experiment,
     has_files,
-    is_whole,
+    has_whole_files,
     model_name,
     opened,
     registry_lock,
@@ -113,7 +113,7 @@ def _successor(client: MlflowClient, experiment_id: str, name: str, removed: str
     version again.
     """
     versions = versions_of(client, name)
-    usable = [number for number, version in versions.items() if is_whole(client, version)]
+    usable = [number for number, version in versions.items() if has_whole_files(client, version)]
     champions = [decision.before for decision in reversed(of_this_model(decisions(client, experiment_id)))]
     for number in (present_aliases(client, name).get(PREVIOUS), *champions):
         if number != removed and number in usable and ROLLED_BACK_TAG not in versions[number].tags:

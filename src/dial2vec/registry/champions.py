@@ -26,7 +26,7 @@ from dial2vec.registry.store import (
     dev_scores,
     encoder_folder,
     has_files,
-    is_whole,
+    has_whole_files,
     model_name,
     opened,
     registry_lock,
@@ -80,7 +80,7 @@ def promote(
             versions.append(_teacher(client, corpus_of(corpus), teacher))
         for version in versions:
             # Figures of a damaged version are not its figures any more.
-            if has_files(client, version) and not is_whole(client, version):
+            if has_files(client, version) and not has_whole_files(client, version):
                 encoder_folder(client, version)
         contenders = _contenders(client, name, versions, dev_hash, rescore)
         verdict = _verdict(client, name, contenders, compare, margins, seed)

@@ -15,7 +15,7 @@ from dial2vec.registry.by_hand import noticed
 from dial2vec.registry.records import CANDIDATE, CHAMPION
 from dial2vec.registry.store import (
     aliases_of,
-    is_whole,
+    has_whole_files,
     model_name,
     opened,
     versions_of,
@@ -93,7 +93,7 @@ def _lost(client: MlflowClient, receipt: dict[str, Any], corpus: str) -> list[st
     for number in (str(receipt[key]) for key in ("version", "start_version")):
         if number not in known:
             return [f"version {number} is no longer in the registry"]
-        if not is_whole(client, known[number]):
+        if not has_whole_files(client, known[number]):
             return [f"the files of version {number} are gone or damaged"]
     absent = [alias for alias in (CANDIDATE, CHAMPION) if alias not in aliases]
     return [f"no version has the alias '{alias}'" for alias in absent[:1]]

@@ -283,7 +283,7 @@ def has_files(client: MlflowClient, version: ModelVersion) -> bool:
     return not location.startswith("/") or (Path(location) / "MLmodel").is_file()
 
 
-def is_whole(client: MlflowClient, version: ModelVersion) -> bool:
+def has_whole_files(client: MlflowClient, version: ModelVersion) -> bool:
     """Return True if `encoder_folder` would return the files of a version; those of a server count as whole."""
     location = client.get_model_version_download_uri(version.name, version.version)
     return has_files(client, version) and not any(damaged_files(Path(location)))

@@ -29,7 +29,7 @@ from dial2vec.registry.store import (
     dev_scores,
     encoder_folder,
     experiment,
-    is_whole,
+    has_whole_files,
     model_name,
     model_of,
     opened,
@@ -113,7 +113,7 @@ def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRec
 def _known_version(client: MlflowClient, name: str, tag: str, value: str) -> ModelVersion | None:
     """Return the newest version with this tag and with whole files."""
     matches = (version for version in versions_of(client, name).values() if version.tags.get(tag) == value)
-    return next((version for version in matches if is_whole(client, version)), None)
+    return next((version for version in matches if has_whole_files(client, version)), None)
 
 
 def _candidate_version(
@@ -349,14 +349,14 @@ def registered_versions(root: Path, corpus: str) -> list[RegisteredVersion]:
 
 def damaged_versions(root: Path) -> list[str]:
     """Return a sentence per registered version whose files are gone or damaged; nothing without a registry."""
-    found: list[str] = []
+    problems: list[str] = []
     if not os.environ.get(SERVER) and not database_path(root).is_file():
-        return found
+        return problems
     with opened(root) as client:
         for model in client.search_registered_models():
             for version in versions_of(client, model.name).values():
                 try:
                     encoder_folder(client, version)
                 except ModelError as error:
-                    found.append(str(error))
-    return found
+                    problems.append(str(error))
+    return problems

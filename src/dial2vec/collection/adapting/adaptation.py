@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conversations.files import atomic_path, read_json, write_checked_json
-from dial2vec.encoder.checksums import CHECKSUMS, damage, note
+from dial2vec.encoder.checksums import CHECKSUMS, damage_of, note
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.selection import TITLES
@@ -96,7 +96,7 @@ class Adaptation:
         :param vectors: plain vectors of all dialogues.
         """
         path = _vectors_file(folder, self.name)
-        if again := bool(damage(path)):
+        if again := bool(damage_of(path)):
             path.unlink(missing_ok=True)
         path.touch()
         width = vectors.shape[1] * 4
@@ -113,7 +113,7 @@ class Adaptation:
         :param vectors: plain vectors of all dialogues.
         """
         path = _vectors_file(folder, self.name)
-        if path.is_file() and path.stat().st_size >= vectors.size * 4 > 0 and not damage(path):
+        if path.is_file() and path.stat().st_size >= vectors.size * 4 > 0 and not damage_of(path):
             return np.memmap(path, dtype=np.float32, mode="r", shape=vectors.shape)
         return self(vectors)
 

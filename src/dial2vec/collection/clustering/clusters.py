@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from conversations.files import atomic_path, read_json, write_checked_json
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of_groups
-from dial2vec.collection.collection_folder import CollectionFolder, read_parquet, readable
+from dial2vec.collection.collection_folder import CollectionFolder, checked_table, readable
 from dial2vec.collection.formulas import write_table
 from dial2vec.data.metadata import typed_columns
 from dial2vec.data.terms import Term
@@ -277,7 +277,7 @@ def read_assigned(collection: CollectionFolder, columns: Sequence[str]) -> pa.Ta
     """
     path = folder_of(collection) / "assignment.parquet"
     with readable(path, f"; expected the topic of each dialogue. Run `dial2vec cluster {collection.folder}`."):
-        return read_parquet(path, columns).select(columns)
+        return checked_table(path, columns).select(columns)
 
 
 def read_assignment(collection: CollectionFolder) -> Groups:

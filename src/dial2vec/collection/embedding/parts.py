@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from conversations.dialogue import Origin, Quarantined, write_quarantine
 from conversations.files import atomic_path
-from dial2vec.collection.collection_folder import read_parquet, readable
+from dial2vec.collection.collection_folder import checked_table, readable
 from dial2vec.collection.embedding.shards import Shard, ShardReader
 from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_metadata, typed_columns
 from dial2vec.encoder.loading import load_encoder
@@ -143,7 +143,7 @@ def _ids_that_repeat(parts: Sequence[Part]) -> pa.Array:
 
 def _table(part: Part, columns: Sequence[str] | None = None) -> pa.Table:
     with readable(part.vectors, ". Remove it; the same command makes it again."):
-        return read_parquet(part.vectors, columns)
+        return checked_table(part.vectors, columns)
 
 
 def quarantined(part: Part) -> list[Quarantined]:

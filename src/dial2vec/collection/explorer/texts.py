@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from conversations.files import atomic_path
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.encoder.checksums import damage, note
+from dial2vec.encoder.checksums import damage_of, note
 
 BLOCK = 10_000
 SCHEMA = pa.schema([("said", pa.large_string())])
@@ -69,7 +69,7 @@ def _clean(text: str) -> str:
 
 
 def _kept(path: Path) -> pa.Table | None:
-    if not path.exists() or damage(path):
+    if not path.exists() or damage_of(path):
         return None
     try:
         return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, read_json, write_checked_json
 from conversations.progress import bar_to
-from dial2vec.collection.collection_folder import LENSES, CollectionFolder, read_parquet, readable, sampled
+from dial2vec.collection.collection_folder import LENSES, CollectionFolder, checked_table, readable, sampled
 from dial2vec.collection.formulas import write_table
 from dial2vec.collection.lenses.examples import examples_file, read_examples, write_examples
 from dial2vec.collection.lenses.learning import (
@@ -171,7 +171,7 @@ def read_new(collection: CollectionFolder, name: str) -> Lens:
         return lens(collection, name, labels, read_examples(examples_file(collection.folder, name)))
     with folder_lock(folder, "writes a lens of"):
         with readable(path := folder / f"{name}.parquet", f"; expected a lens. {again(path)}"):
-            before = read_parquet(path)
+            before = checked_table(path)
         chances, turns = _read(collection, folder / f"{name}.safetensors", len(before))
         names = [each.label for each in labels if each.label != NONE]
         rows = pa.concat_tables([before, _rows(collection, names, chances, turns, len(before), record["sure"])])

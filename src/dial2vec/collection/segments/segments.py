@@ -19,7 +19,7 @@ from conversations.files import atomic_path, read_json, write_json
 from conversations.words import words
 from dial2vec.collection.clustering.partition import Groups, centres_of_groups
 from dial2vec.collection.clustering.tree import find_levels
-from dial2vec.collection.collection_folder import CollectionFolder, read_parquet, readable, sampled, within
+from dial2vec.collection.collection_folder import CollectionFolder, checked_table, readable, sampled, within
 from dial2vec.collection.formulas import write_table
 from dial2vec.collection.search.turns import TurnVectors, complete_turns
 from dial2vec.collection.segments.cutting import Cuts, Cutter, fit_cutter, join_courtesies
@@ -304,7 +304,7 @@ def _read_table(collection: CollectionFolder) -> pa.Table:
     read_segments(collection)
     path = segments_folder(collection) / "segments.parquet"
     with readable(path, ". Make the segments again, or remove them."):
-        return read_parquet(path)
+        return checked_table(path)
 
 
 def topics_table(collection: CollectionFolder) -> pd.DataFrame:
