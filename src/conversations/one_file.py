@@ -16,7 +16,7 @@ from conversations.by_recipe.meanings import fields_around
 from conversations.by_recipe.other_forms import without_others
 from conversations.by_recipe.recipe import Recipe, recipe_from_keys
 from conversations.by_recipe.recipe_lines import LineReader
-from conversations.by_recipe.recipe_records import RecordReader, has_whole_files
+from conversations.by_recipe.recipe_records import RecordReader, is_whole
 from conversations.by_recipe.recognising import (
     NOWHERE,
     Recognised,
@@ -46,11 +46,11 @@ from conversations.formats.table_parts import PARTS, are_parted, in_parts, lines
 from conversations.formats.tables import (
     BARS,
     DELIMITERS,
-    checked_table,
     find_delimiter,
     find_header,
     is_unquoted,
     named_delimiter,
+    read_parquet,
     read_table,
 )
 from conversations.formats.wrappers import unwrapped, without_wrappers
@@ -127,7 +127,7 @@ class FileReader:
     def _read(self) -> Description:
         options, path = self.options, self.path
         if options.format == "parquet" or (options.format is None and is_parquet(path)):
-            return self._read_records(checked_table(path), Description("parquet"))
+            return self._read_records(read_parquet(path), Description("parquet"))
         encoding = find_encoding(path, given=options.encoding)
         form = options.format or find_format(path, encoding)
         # As far as it is known, if the file is refused.
@@ -291,7 +291,7 @@ class FileReader:
         elif recipe.id and not recipe.turns and not any(map(recipe.id, reshaping.sample)):
             notes += (ONE_DIALOGUE,)
         others: dict[frozenset[str], list[Record]] = {}
-        if has_whole_files(recipe) and self._looks_for_recipe() and not self.options.named:
+        if is_whole(recipe) and self._looks_for_recipe() and not self.options.named:
             reshaping.records = without_others(reshaping.records, recipe, reshaping.sample, others)
         notes += self._assembled(reshaping.records, recipe) + self._read_others(others)
         if selection.dropped:
@@ -312,7 +312,7 @@ class FileReader:
         """Read all records by a recipe, and return notes."""
         reader = RecordReader(recipe, name=self.name, keep=self.options.keep)
         before, plain = self.result.rows, reader.read(records)
-        if has_whole_files(recipe):
+        if is_whole(recipe):
             from_records(plain, recipe, self.options, source=str(self.path), result=self.result)
         else:
             source, name = str(self.path), self.name

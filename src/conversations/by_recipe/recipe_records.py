@@ -29,7 +29,7 @@ PLAIN = (str, int, float, bool)
 LONG_ID = 100
 
 
-def has_whole_files(recipe: Recipe) -> bool:
+def is_whole(recipe: Recipe) -> bool:
     """Return whether each plain record holds a whole dialogue, not a turn."""
     return bool(recipe.turns or recipe.lines or (recipe.branch and recipe.id)) and not recipe.parts
 

@@ -304,7 +304,7 @@ def _names(cells: list[str]) -> list[str]:
     return names
 
 
-def checked_table(path: Path) -> Iterator[Record]:
+def read_parquet(path: Path) -> Iterator[Record]:
     """Yield the rows of a Parquet file, numbered from 1.
 
     :raises CorpusError: if it is no complete Parquet file, or unpacks to more than `require_bounds` allows.

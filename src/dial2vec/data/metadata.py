@@ -32,7 +32,7 @@ class Evidence:
 
     count: int = 0
     is_number: bool = True
-    has_whole_files: bool = True
+    is_whole: bool = True
     is_time: bool = True
     is_boolean: bool = True
     distinct: set[Value] = field(default_factory=set)
@@ -47,7 +47,7 @@ class Evidence:
             self.distinct.add(value)
         number = _number(value) if self.is_number else None
         self.is_number = number is not None
-        self.has_whole_files = self.has_whole_files and isinstance(number, int)
+        self.is_whole = self.is_whole and isinstance(number, int)
         self.is_time = self.is_time and isinstance(value, str) and "-" in value and moment_of(value) is not None
         self.is_boolean = self.is_boolean and isinstance(value, bool)
 
@@ -68,7 +68,7 @@ class Evidence:
     def type(self) -> pa.DataType:
         """Arrow type of the key's column."""
         if self.is_number:
-            return pa.int64() if self.has_whole_files else pa.float64()
+            return pa.int64() if self.is_whole else pa.float64()
         if self.is_time:
             return pa.timestamp("us", tz="UTC")
         return pa.bool_() if self.is_boolean else pa.string()
@@ -134,7 +134,7 @@ def typed(column: pa.ChunkedArray, key: str, evidence: Evidence) -> pa.Array:
 def _converted(value: Value, evidence: Evidence) -> object:
     if evidence.is_number:
         number = _number(value)
-        return number if evidence.has_whole_files or number is None else float(number)
+        return number if evidence.is_whole or number is None else float(number)
     if evidence.is_time:
         return moment_of(str(value))
     return value if evidence.is_boolean or isinstance(value, str) else json.dumps(value)

@@ -99,9 +99,9 @@ def differs(path: Path, parts: Parts, *, grows: bool = False) -> str:
     size = sum(of for of, _ in parts)
     if not path.is_file():
         return f"{path} is missing; expected a file of {size} bytes"
-    found = path.stat().st_size
-    if found < size or (found > size and not grows):
-        return f"{path} is damaged: it has {found} bytes; expected {size}"
+    length = path.stat().st_size
+    if length < size or (length > size and not grows):
+        return f"{path} is damaged: it has {length} bytes; expected {size}"
 
     def read() -> str:
         place = 0
