@@ -57,6 +57,39 @@ def test_the_server_answers_and_ends_with_a_killed_process(tmp_path):
     assert ended(pid)
 
 
+@pytest.mark.services("prefect")
+def test_a_flow_whose_server_was_killed_ends_in_seconds_with_one_sentence(tmp_path):
+    script = textwrap.dedent("""
+        import sys, time
+        from pathlib import Path
+        from dial2vec import telemetry
+        from dial2vec.operation.pages import use_prefect
+
+        telemetry.switch_off()
+        use_prefect(Path(sys.argv[1]))
+        from prefect import flow
+        from prefect.server.api.server import SubprocessASGIServer
+        from dial2vec.operation.schedule.temporary_server import run_now
+
+        @flow
+        def hello():
+            server = SubprocessASGIServer().server_process
+            server.kill()
+            server.wait()
+            print("done", time.time(), flush=True)
+
+        run_now(Path(sys.argv[1]), hello)
+    """)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=240)
+    word, at = done.stdout.split()
+    assert (done.returncode, word) == (0, "done")
+    assert time.time() - float(at) < 20
+    assert "what the run did stands." in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "fault"), [("sleep 60", "did not answer in time"), ("exit 4", "ended with status 4")]
 )

@@ -36,6 +36,7 @@ from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.rehearsal import without_quotes
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, remember, result_rows
 from dial2vec.operation.schedule.runs import alive, killed_sentence, mark_dead, remove_old_runs, tell
+from dial2vec.operation.schedule.temporary_server import is_lost
 from dial2vec.operation.schedule.temporary_server import run_now as run_now  # for the flow of a project
 from dial2vec.params import load_operation, load_settings
 from dial2vec.pipeline.free_space import require_space
@@ -191,6 +192,8 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
     for problem in filter(None, problems):
         done.notes.append(problem)
         get_run_logger().warning(problem)
+    if is_lost():
+        return
     create_table_artifact(
         key="results",
         table=result_rows(ROOT, done.corpora),

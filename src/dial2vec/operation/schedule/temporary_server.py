@@ -1,4 +1,4 @@
-"""Prefect's temporary server: waited for on a busy machine, and ended with the process that started it.
+"""Prefect's temporary server: waited for on a busy machine, ended with the process that started it, and not missed.
 
 Import this after `use_prefect`, because Prefect reads its environment while it is imported.
 """
@@ -6,9 +6,12 @@ Import this after `use_prefect`, because Prefect reads its environment while it 
 from __future__ import annotations
 
 import atexit
+import functools
+import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +55,15 @@ class _Server(SubprocessASGIServer):
                 )
             time.sleep(0.2)
         self.running = True
+        threading.Thread(target=self._quiet_after_it, daemon=True).start()
+
+    def _quiet_after_it(self) -> None:
+        """Have Prefect's loggers be silent once the server has ended: they would try for minutes to reach it."""
+        if self.server_process is not None:
+            self.server_process.wait()
+            logging.raiseExceptions = False
+            for name in ("prefect.events", "prefect._internal", "prefect._internal.concurrency"):
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def end_with_this_process(process: subprocess.Popen[Any]) -> None:
@@ -65,6 +77,7 @@ def end_with_this_process(process: subprocess.Popen[Any]) -> None:
 
 
 _watchers: list[subprocess.Popen[bytes]] = []
+_started: list[_Server] = []
 
 
 def start_temporary_server() -> None:
@@ -73,10 +86,41 @@ def start_temporary_server() -> None:
     :raises Dial2vecError: if it does not start.
     """
     if not os.environ.get(PREFECT_SERVER):
-        _Server().start()
+        server = _Server()
+        server.start()
+        _started.append(server)
 
 
-def run_now(root: Path, flow: Callable[[], object]) -> None:
+def is_lost() -> bool:
+    """Return whether the temporary server of this process has ended by itself."""
+    return any(one.server_process is None or one.server_process.poll() is not None for one in _started)
+
+
+def _ending_without_server(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a flow's function that ends this process if its server is gone: Prefect would report to it for minutes."""
+
+    @functools.wraps(body)
+    def run(*arguments: Any, **named: Any) -> Any:
+        error = ""
+        try:
+            return body(*arguments, **named)
+        except BaseException as found:
+            error = str(found) or type(found).__name__
+            raise
+        finally:
+            if is_lost():
+                sys.stderr.write(
+                    "Prefect's temporary server was ended from outside, so its page lacks the end of this run; "
+                    f"{f'the run failed: {error}' if error else 'what the run did stands.'}\n"
+                )
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(bool(error))
+
+    return run
+
+
+def run_now(root: Path, flow: Any) -> None:
     """Run a flow with a temporary server; an error is one sentence, and ends this process.
 
     :param root: Project folder.
@@ -86,6 +130,7 @@ def run_now(root: Path, flow: Callable[[], object]) -> None:
         # Locked first, so that a second flow ends at once with one sentence, before Prefect starts its server.
         with checkout_lock(root, f"flow {name}"):
             start_temporary_server()
+        flow.fn = _ending_without_server(flow.fn)
         flow()
     except Dial2vecError as error:
         sys.exit(f"{name}: {error}")
