@@ -5,11 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from conversations.files import write_text
 from dial2vec.config import Schedule
 from dial2vec.operation.schedule import supervisor
 from dial2vec.operation.schedule.runs import (
@@ -20,6 +22,7 @@ from dial2vec.operation.schedule.runs import (
     missed_nights,
     running_folder,
     tell,
+    verdict_file,
 )
 
 NIGHTLY = Schedule(cron="0 3 * * *")
@@ -111,6 +114,18 @@ def test_a_killed_run_is_told_once_by_the_schedule(tmp_path, monkeypatch, number
         "the retraining calm-otter was killed before it had a verdict; the next one continues where it stopped"
     ]
     assert (tmp_path / "told").read_text().count('"began"') == 1
+
+
+def test_the_schedule_prints_each_verdict_once(tmp_path):
+    said: list[str] = []
+    write_text(verdict_file(tmp_path), "an old one\n")
+    watch = supervisor._Watch(tmp_path, Schedule(), {}, said.append, told=time.time() + 1)
+    watch.say_verdict()
+    write_text(verdict_file(tmp_path), "calls: promoted\n")
+    os.utime(verdict_file(tmp_path), (watch.told + 1, watch.told + 1))
+    watch.say_verdict()
+    watch.say_verdict()
+    assert said == ["calls: promoted"]
 
 
 def test_a_run_that_ends_is_not_called_killed(tmp_path):

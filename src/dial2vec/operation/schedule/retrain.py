@@ -24,6 +24,7 @@ from prefect import get_run_logger, runtime, task
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.client.orchestration import get_client
 
+from conversations.files import write_text
 from dial2vec.addresses import shown
 from dial2vec.config import Operation, Prune, Schedule, ScheduledCollection
 from dial2vec.errors import BusyError, Dial2vecError
@@ -35,7 +36,7 @@ from dial2vec.operation.schedule.inbox_traces import bring_traces
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.rehearsal import without_quotes
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, remember, result_rows
-from dial2vec.operation.schedule.runs import alive, killed_sentence, mark_dead, remove_old_runs, tell
+from dial2vec.operation.schedule.runs import alive, killed_sentence, mark_dead, remove_old_runs, tell, verdict_file
 from dial2vec.operation.schedule.temporary_server import is_lost
 from dial2vec.operation.schedule.temporary_server import run_now as run_now  # for the flow of a project
 from dial2vec.params import load_operation, load_settings
@@ -184,7 +185,8 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
     """Send the verdict to `schedule.notify`, call `schedule.heartbeat`, and write the verdict to the run's page."""
     server = os.environ.get("MLFLOW_TRACKING_URI")
     page = shown(server) if server and server.startswith("http") else "http://127.0.0.1:5000"
-    problems = [notify(schedule, done.to_record(), text=done.to_text(ROOT.name), root=ROOT)]
+    write_text(verdict_file(ROOT), text := done.to_text(ROOT.name))
+    problems = [notify(schedule, done.to_record(), text=text, root=ROOT)]
     if not problems[0]:
         mark_all_sent(ROOT, done.collections)
     if not done.failures:

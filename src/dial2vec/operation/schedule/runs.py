@@ -120,6 +120,11 @@ def _signal(pids: list[int], number: int) -> list[int]:
     return existing
 
 
+def verdict_file(root: Path) -> Path:
+    """Return the file with the text of the last verdict, which `dial2vec schedule` prints."""
+    return root / ".prefect" / "verdict.txt"
+
+
 def has_dead(root: Path) -> bool:
     """Return whether a flow run of this checkout was killed, and nobody has been told."""
     return any(not is_alive(root, path.name) for path in running_folder(root).glob("*"))

@@ -25,7 +25,15 @@ from dial2vec.operation.pages import (
     prefect_environment,
 )
 from dial2vec.operation.schedule.deployment import FLOW, deployment_names
-from dial2vec.operation.schedule.runs import end_scheduled, has_dead, killed_sentence, mark_dead, missed_nights, tell
+from dial2vec.operation.schedule.runs import (
+    end_scheduled,
+    has_dead,
+    killed_sentence,
+    mark_dead,
+    missed_nights,
+    tell,
+    verdict_file,
+)
 from dial2vec.processes import ending_with
 
 # At its first start a server creates its database, which takes long on a busy machine.
@@ -126,6 +134,7 @@ def supervise(root: Path, schedule: Schedule, port: int, *, now: bool, say: Call
             say(LOGIN)
         while True:
             time.sleep(1)
+            watch.say_verdict()
             watch.look_again()
             for process in reversed(processes):
                 if process.child is not None and process.child.poll() is not None:
@@ -148,6 +157,15 @@ class _Watch:
     environment: dict[str, str]
     say: Callable[[str], None]
     looked: float = 0.0
+    told: float = field(default_factory=time.time)
+
+    def say_verdict(self) -> None:
+        """Print the verdict of a retraining that has ended since the last look."""
+        with contextlib.suppress(OSError):
+            written = verdict_file(self.root).stat().st_mtime
+            if written > self.told:
+                self.told = written
+                self.say(verdict_file(self.root).read_text(encoding="utf-8").rstrip())
 
     def look_again(self) -> None:
         """Look if the last look was a while ago; a server that does not answer at the moment is asked later."""
