@@ -1,7 +1,8 @@
 # `make help` lists the targets. Everything is installed into .venv, which need not be activated.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-UV := .uv/bin/uv
+TOOLS := .tools/bin
+UV := $(TOOLS)/uv
 
 # Each package is compared with its SHA-256, those that have to be built are built with setuptools of the lock, and only
 # what a lock names is installed.
@@ -108,27 +109,26 @@ types:  ## check the types of the explorer's scripts with TypeScript, if npx is 
 	@if command -v npx > /dev/null; then npx --yes --package typescript@7.0.2 tsc; \
 		else echo "Types of scripts not checked: npx is not installed"; fi
 
-# pip-audit has an environment of its own, so that the project does not depend on it. Packages for which the package
-# index does not answer are counted as skipped.
+# Packages for which the package index does not answer are counted as skipped.
+AUDITED := requirements.lock requirements.torch.lock requirements.tools.lock
 audit:
-	@[ -x .audit/bin/pip-audit ] || { $(PYTHON) -m venv .audit && \
-		.audit/bin/python -m pip install --disable-pip-version-check --quiet pip-audit; } \
-		|| { echo "No audit: pip-audit could not be installed here"; rm -rf .audit; }
-	@[ ! -x .audit/bin/pip-audit ] || .audit/bin/pip-audit --requirement requirements.lock --requirement requirements.torch.lock \
-		--no-deps --disable-pip --progress-spinner off --output .audit/found.txt || { cat .audit/found.txt; exit 1; }
-	@[ ! -f .audit/found.txt ] || echo \
-		"$$(grep -c 'could not be audited' .audit/found.txt) of $$(cat requirements.lock requirements.torch.lock | grep -c ==) packages were skipped"
+	@$(MAKE) --no-print-directory $(UV) || echo "No audit: pip-audit could not be installed here"
+	@[ ! -x $(TOOLS)/pip-audit ] || $(TOOLS)/pip-audit $(addprefix --requirement ,$(AUDITED)) --no-deps --disable-pip \
+		--progress-spinner off --output .tools/found.txt || { cat .tools/found.txt; exit 1; }
+	@[ ! -f .tools/found.txt ] || echo \
+		"$$(grep -c 'could not be audited' .tools/found.txt) of $$(cat $(AUDITED) | grep -c ==) packages were skipped"
 
 # A bill of materials in CycloneDX's form: each package that is installed, with version, licence and where it came from.
 sbom: .venv/installed $(UV)  ## write dist/sbom.json, the list of all packages with versions and licences
-	@mkdir -p dist && $(UV) tool run --quiet --from cyclonedx-bom cyclonedx-py environment --output-reproducible \
+	@mkdir -p dist && $(TOOLS)/cyclonedx-py environment --output-reproducible \
 		--pyproject pyproject.toml --output-format JSON --output-file dist/sbom.json .venv/bin/python
 	@$(BIN)/python -c 'import json; print(len(json.load(open("dist/sbom.json"))["components"]), "packages in dist/sbom.json")'
 
 clean:  ## remove .venv and caches; artifacts, data and mlruns stay
-	rm -rf .venv .audit .uv .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf .venv .tools .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 
-# uv has an environment of its own, like pip-audit. It finds the packages and hashes for every system and keeps the pins
+# uv, pip-audit and cyclonedx-bom have an environment of their own, so that the project does not depend on them, and each
+# file in it is compared with its SHA-256. uv finds the packages and hashes for every system and keeps the pins
 # that are there; `make lock NEWER=--upgrade` takes the newest. torch is kept apart, so that its CPU build can take its
 # place, and what only its build with CUDA needs goes with it.
 NEWER ?=
@@ -136,8 +136,9 @@ NEWER ?=
 TORCH_CPU ?= --extra-index-url https://download.pytorch.org/whl/cpu
 COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--no-header
-$(UV):
-	@$(PYTHON) -m venv .uv && .uv/bin/python -m pip install --disable-pip-version-check --quiet uv
+$(UV): requirements.tools.lock
+	@$(PYTHON) -m venv .tools && $(TOOLS)/python -m pip install --disable-pip-version-check --quiet --no-deps \
+		--require-hashes --requirement requirements.tools.lock && touch $(UV) || { rm -rf .tools; exit 1; }
 
 .PHONY: lock
 lock: $(UV)  ## rewrite requirements*.lock from requirements.in (docs: CONTRIBUTING.md)
@@ -146,12 +147,13 @@ lock: $(UV)  ## rewrite requirements*.lock from requirements.in (docs: CONTRIBUT
 		--output-file lock.tmp
 	@awk '/^[a-z]/ {file = /^(setuptools|torch|triton|nvidia-|cuda-)/ ? "requirements.torch.lock" : "requirements.lock"} \
 		{print > file}' lock.tmp && rm lock.tmp
-	@rm -rf .uv/torch && .uv/bin/python -m pip download --disable-pip-version-check --quiet --no-deps --dest .uv/torch \
+	@rm -rf .tools/torch && $(TOOLS)/python -m pip download --disable-pip-version-check --quiet --no-deps --dest .tools/torch \
 		$(TORCH_CPU) "$$(sed -n 's/^\(torch==[^ ]*\).*/\1+cpu/p' requirements.torch.lock)"
-	@{ sed -n '/^setuptools/,/[0-9a-f]$$/p' requirements.torch.lock; cd .uv/torch; for wheel in *; do \
+	@{ sed -n '/^setuptools/,/[0-9a-f]$$/p' requirements.torch.lock; cd .tools/torch; for wheel in *; do \
 		echo "$$wheel $$(sha256sum "$$wheel")" | sed 's/-\([^-]*\)-[^ ]* /==\1 --hash=sha256:/; s/  .*//'; done; } \
 		> requirements.torch-cpu.lock
 	@for name in build student serve schedule; do $(COMPILE) --constraint requirements.lock --constraint requirements.torch.lock \
 		--no-emit-package dial2vec container/$$name.in --output-file lock.tmp \
 		&& awk '/^[a-z]/ {kept = !/^(torch|triton|nvidia-|cuda-)/} kept' lock.tmp > container/$$name.lock; rm -f lock.tmp; done
+	@printf '%s\n' cyclonedx-bom pip-audit uv | $(COMPILE) $(NEWER) - --output-file requirements.tools.lock
 	@git diff --stat 'requirements*.lock' container

@@ -123,7 +123,8 @@ def pins(name: str) -> dict[str, list[str]]:
     return lines
 
 
-LOCKS = ("requirements.lock", "requirements.torch.lock", "requirements.torch-cpu.lock")
+TOOLS = "requirements.tools.lock"
+LOCKS = ("requirements.lock", "requirements.torch.lock", "requirements.torch-cpu.lock", TOOLS)
 
 
 def test_the_locks_pin_everything_that_they_are_made_from():
@@ -152,7 +153,17 @@ def test_both_builds_of_torch_are_of_one_version():
 def test_make_installs_nothing_without_a_hash_but_the_project():
     lines = [line.strip() for line in (ROOT / "Makefile").read_text().splitlines() if "$(PIP)" in line]
     assert [line for line in lines if "--require-hashes" not in line] == ["$(PIP) --editable ."]
-    assert {name for line in lines for name in re.findall(r"requirements\S*", line)} == set(LOCKS)
+    assert {name for line in lines for name in re.findall(r"requirements\S*", line)} == set(LOCKS) - {TOOLS}
+
+
+def test_make_installs_its_tools_by_their_hashes_alone():
+    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    installs = [line for line in text.splitlines() if "pip install" in line and not line.startswith(("#", "PIP :="))]
+    assert [" ".join(re.findall(r"--require-hashes|requirements\S*", line)) for line in installs] == [
+        f"--require-hashes {TOOLS}"
+    ]
+    assert "tool run" not in text
+    assert {"cyclonedx-bom", "pip-audit", "uv"} <= package_names(list(pins(TOOLS)))
 
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
