@@ -18,7 +18,7 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.evaluation.selection import choice
-from dial2vec.operation.forget import VECTORS
+from dial2vec.operation.forgetting.places import VECTORS
 from dial2vec.pipeline import distil as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.distil import distil

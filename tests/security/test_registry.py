@@ -18,6 +18,8 @@ from dial2vec.cli import main
 from dial2vec.collection.explorer.explorer_page import render_explorer
 from dial2vec.collection.explorer.packing import packed, packed_dialogues
 from dial2vec.errors import BusyError
+from dial2vec.operation import forgetting
+from dial2vec.operation.forgetting.places import PLACES, Held
 from dial2vec.registry.champions import promote
 from dial2vec.registry.store import open_store
 from dial2vec.registry.tracking import local_model, register_training
@@ -128,8 +130,16 @@ def test_maps_and_tables_that_hold_a_forgotten_dialogue_are_named(forgetful):
         pq.write_table(pa.table({"dialogue_id": ids, "embedding": [[1.0]] * len(ids)}), forgetful / name)
     pq.write_table(pa.table({"id": ["c2"]}), forgetful / "another.parquet")
     dry = CliRunner().invoke(main, ["forget", "calls", "c2"])
-    left = [line.split()[0] for line in dry.output.splitlines() if "(LEFT" in line]
-    assert left == ["map.html", "vectors.parquet"]
+    lines = dry.output.splitlines()
+    assert "  map.html  (a map, removed)" in lines
+    # Another corpus has the same id, so nobody can say whose vector it is.
+    assert [line.split()[0] for line in lines if "(LEFT" in line] == ["vectors.parquet"]
+    (forgetful / "data" / "chats" / "may.jsonl").write_text(line("c7", "good day"))
+    done = CliRunner().invoke(main, ["forget", "calls", "c2", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert not (forgetful / "map.html").exists()
+    assert (forgetful / "other.html").exists()
+    assert pq.read_table(forgetful / "vectors.parquet")["dialogue_id"].to_pylist() == ["c1"]
 
 
 @pytest.mark.services("dvc")
@@ -191,12 +201,25 @@ def test_a_collection_that_is_left_is_named_with_the_option_that_makes_it_again(
 
 
 @pytest.mark.services("dvc")
-@pytest.mark.parametrize("step", ["add_data", "_remove_objects", "ForgetPlan.done"])
-def test_a_forgetting_that_was_killed_is_continued(forgetful, monkeypatch, step):
+@pytest.mark.parametrize("place", [place.__name__ for place in PLACES])
+def test_a_forgetting_that_was_killed_after_any_place_is_continued(forgetful, monkeypatch, place):
+    class Killed(BaseException):
+        pass
+
+    def killed(*_):
+        raise Killed
+
     with monkeypatch.context() as patch:
-        patch.setattr(f"dial2vec.operation.forget.{step}", lambda *_: 1 / 0)
-        CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
-    assert holding(forgetful, SECRET)
+        whole = forgetting.plan_forget
+
+        def plan(*given, **options):
+            made = whole(*given, **options)
+            made.held[place].append(Held("killed", "", killed))
+            return made
+
+        patch.setattr(forgetting, "plan_forget", plan)
+        with pytest.raises(Killed):
+            CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
     done = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
     assert "1 dialogue is forgotten." in done.output
     assert holding(forgetful, SECRET) == []
@@ -223,16 +246,17 @@ def test_an_export_goes_by_its_receipt_whatever_is_masked_packed_or_encoded(forg
     assert done.exit_code == 0, done.output
     assert sorted(path.name for path in imported.iterdir()) == ["july.csv", "lost.csv"]
     assert "inbox/imported/calls/lost.csv  (NOT SEARCHED: no receipt" in done.output
-    assert "mine.csv  (LEFT, the export that brought it)" in done.output
+    assert "mine.csv  (LEFT, the export that brought it: remove it yourself)" in done.output
 
 
 @pytest.mark.services("dvc")
 def test_what_cannot_be_searched_is_named(forgetful):
     (forgetful / "notes.txt").write_bytes(f"мой {SECRET}ъ".encode("cp1251"))
     (forgetful / "closed.zip").write_bytes(b"PK\x03\x04")
+    (forgetful / "letter.pdf").write_bytes(b"%PDF-1.7")
     dry = CliRunner().invoke(main, ["forget", "calls", "c2"])
     named = [line.split()[0] for line in dry.output.splitlines() if "(NOT SEARCHED" in line]
-    assert named == ["closed.zip", "notes.txt"]
+    assert named == ["closed.zip", "letter.pdf"]
 
 
 @pytest.mark.services("dvc")
@@ -257,7 +281,7 @@ def test_copies_in_a_remote_outside_the_project_are_named_and_can_be_removed_lat
 def test_a_remote_that_is_no_folder_is_named(forgetful):
     dvc(forgetful, "remote", "modify", "far", "url", "s3://bucket/far")
     dry = CliRunner().invoke(main, ["forget", "calls", "c2"])
-    assert "s3://bucket/far  (LEFT, storage of DVC elsewhere, which is not searched)" in dry.output
+    assert "s3://bucket/far  (LEFT, storage of DVC elsewhere, which is not searched: who runs it can" in dry.output
 
 
 @pytest.mark.services("dvc")

@@ -153,7 +153,7 @@ def prune(
     "collections",
     multiple=True,
     type=click.Path(path_type=Path, exists=True),
-    help="A collection that loses them too; repeatable.",
+    help="A collection elsewhere that loses them too; repeatable.",
 )
 @click.option("--remote", is_flag=True, help="Also from DVC's remote, if it is a folder outside the project.")
 @click.option("--yes", is_flag=True, help="Do it; without it nothing is changed.")
@@ -162,16 +162,16 @@ def forget(corpus: str, ids: tuple[str, ...], collections: tuple[Path, ...], rem
 
     First shows the files that hold them, and the registered versions that knew them (docs/champion.md).
     """
-    from dial2vec.operation.forget import forget as forget_dialogues
-    from dial2vec.operation.forget import plan_forget
+    from dial2vec.operation.forgetting import forget as forget_dialogues
+    from dial2vec.operation.forgetting import plan_forget
 
     root = find_root()
     with checkout_lock(root, "dial2vec forget"):
         plan = plan_forget(root, corpus, ids, collections=collections, remote=remote)
-        for line in plan.lines(root):
+        for line in plan.lines():
             click.echo(line)
         if yes:
-            forget_dialogues(root, plan, click.echo)
+            forget_dialogues(plan, click.echo)
     if not yes:
         click.echo("Dry run: nothing is changed. With --yes it is.")
 

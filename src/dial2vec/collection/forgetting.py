@@ -12,8 +12,6 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from conversations.dialogue import write_dialogues
 from conversations.files import atomic_path
 from dial2vec.collection.adding import add
@@ -69,22 +67,13 @@ def _make_again(collection: CollectionFolder, rows: Sequence[int], folder: Path)
         kept.unlink(missing_ok=True)
 
 
-def map_or_table_holds(path: Path, turns: re.Pattern[bytes], ids: Set[str]) -> bool | None:
-    """Return whether a map that is one file, or a table of vectors, holds a dialogue; None for any other file.
-
-    Both are compressed.
-
-    :param turns: Pattern of the turns that no other dialogue has.
-    :param ids: Ids of the dialogues, which tell a table.
-    """
+def dialogues_of_page(path: Path) -> bytes:
+    """Return the dialogues of a map that is one file, as JSON; nothing of any other page."""
     try:
-        if path.suffix == ".html" and (content := CONTENT.search(path.read_text(encoding="utf-8"))):
-            return bool(turns.search(json_of_packed(content[1])))
-        if path.suffix == ".parquet":
-            return not ids.isdisjoint(pq.read_table(path, columns=["dialogue_id"])["dialogue_id"].to_pylist())
-    except (OSError, ValueError, KeyError, EOFError, zlib.error):
-        pass
-    return None
+        content = CONTENT.search(path.read_text(encoding="utf-8"))
+        return json_of_packed(content[1]) if content else b""
+    except (OSError, ValueError, EOFError, zlib.error):
+        return b""
 
 
 def ids_in(path: Path) -> set[str]:
