@@ -33,6 +33,7 @@ from dial2vec.operation.forgetting.traces import Traces
 from dial2vec.params import load_operation
 from dial2vec.project.dvc_cache import (
     cache_folder,
+from dial2vec.registry import EXAMPLES
     object_name,
     other_storage,
     remote_folder,
@@ -51,7 +52,6 @@ TEXTS = (
 )
 # Files of registered versions that are searched; the others are weights and vocabularies.
 READABLE = (".json", ".jsonl", ".csv", ".html", ".md", ".txt", ".parquet")
-EXAMPLES = ("input_example.json", "serving_input_example.json")
 NEUTRAL = {"dialogue_id": "example", "turns": [{"speaker": "a", "text": "hello"}, {"speaker": "b", "text": "hello"}]}
 
 
