@@ -33,13 +33,13 @@ from dial2vec.operation.forgetting.traces import Traces
 from dial2vec.params import load_operation
 from dial2vec.project.dvc_cache import (
     cache_folder,
-from dial2vec.registry import EXAMPLES
     object_name,
     other_storage,
     remote_folder,
     remove_objects,
     used_hashes,
 )
+from dial2vec.registry import EXAMPLES
 
 # Folders of a project that hold no dialogues.
 OTHERS = (".venv", ".git", "src", "flows", "docs", "tests", "node_modules", "__pycache__")
