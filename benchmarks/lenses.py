@@ -35,9 +35,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from conversations.dialogue import Dialogue, Turn
-from dial2vec.collection.lenses.learning import Lesson, calibration_error, learn
+from dial2vec.collection.lenses.learning import LensData, calibration_error, learn
 from dial2vec.collection.lenses.likeness import likeness, probabilities
-from dial2vec.collection.lenses.model import Design, TurnReader, Turns, fit, pooled
+from dial2vec.collection.lenses.model import Design, TurnReader, Turns, fit_weights, pooled
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import GENERAL, MINILM, resolve
 
@@ -158,7 +158,7 @@ def ways(parts: dict[str, Part], names: list[str]) -> dict[str, Callable[[Drawn]
     def lens(given: Drawn, described: bool = True) -> Callable[[str], Any]:
         said = [reader.sentences(texts if described else ()) for texts in SAID[given.target]]
         examples, spare = turns["pool"].some(given.rows), turns["pool"].some(given.spare)
-        model, _ = learn(Lesson(examples, np.where(given.labels, 0, 1), spare, said, reader.word), SEED)
+        model, _ = learn(LensData(examples, np.where(given.labels, 0, 1), spare, said, reader.word), SEED)
         return lambda side: [each[:, 0] for each in model.read(turns[side])]
 
     found: dict[str, Callable[[Drawn], Callable[[str], Any]]] = {
@@ -204,7 +204,7 @@ def by_minilm(parts: dict[str, Part], turns: dict[str, Turns]) -> Callable[[Draw
 
     def learnt(given: Drawn) -> Callable[[str], Any]:
         design = dense["pool"].some(given.rows)
-        weights = fit(design, given.labels.astype(float), np.ones(len(given.rows)))
+        weights = fit_weights(design, given.labels.astype(float), np.ones(len(given.rows)))
 
         def judge(side: str) -> Any:
             spoken = dense[side].rows @ weights[:-1]
@@ -271,7 +271,7 @@ def timed(arguments: argparse.Namespace) -> None:
     given = drawn(parts["pool"], "failed", 500, 0, 0.0)
     said = [reader.sentences(texts) for texts in SAID["failed"]]
     begin = time.process_time()
-    lesson = Lesson(turns.some(given.rows), np.where(given.labels, 0, 1), turns.some(given.spare), said, reader.word)
+    lesson = LensData(turns.some(given.rows), np.where(given.labels, 0, 1), turns.some(given.spare), said, reader.word)
     model, _ = learn(lesson, SEED)
     write(f"learning: {time.process_time() - begin:.1f} s")
     for number in range(3):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from dial2vec.config import LanguageModel
 
 
+TAKEN = "Send them, and one more for each name that is taken?"
+
+
 @click.command(epilog=examples("dial2vec describe calls", "dial2vec describe calls --dry-run"))
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--address", help="Address of the server, such as http://localhost:11434/v1; default: operation.yaml's.")
@@ -77,8 +80,7 @@ def describe(
         click.echo(_sentence(expected, settings, unmasked=unmasked))
         return
     if expected.questions and not yes:
-        sentence = _sentence(expected, settings, unmasked=unmasked)
-        agree(sentence, "Send them, and one more for each name that is taken?")
+        agree(_sentence(expected, settings, unmasked=unmasked), TAKEN)
     with bar_to(len(questions), "groups") as bar:
         described = describe_groups(collection, settings, questions, masked=not unmasked, done=bar.update)
     click.echo(json.dumps(described.record, ensure_ascii=False, indent=2) if as_json else _table(described))

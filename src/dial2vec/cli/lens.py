@@ -85,26 +85,26 @@ def lens(
     from dial2vec.collection.lenses.examples import examples_file, of_metadata, read_examples, write_examples
 
     collection = CollectionFolder(folder)
-    found = read_examples(own := examples_file(folder, name))
+    labelled = read_examples(own := examples_file(folder, name))
     if file is not None:
         if not file.exists():
             raise CorpusError(
                 f"{file} does not exist; expected a CSV file with dialogue_id and label. Correct --examples."
             )
-        found |= read_examples(file)
+        labelled |= read_examples(file)
     if key is not None:
-        found |= of_metadata(collection, key)
+        labelled |= of_metadata(collection, key)
     pairs = list(_pairs(known))
-    found |= {dialogue_id: label for label, dialogue_id in pairs}
-    labels = _labels(folder, name, described, list(found.values()), [label for label, _ in pairs])
+    labelled |= {dialogue_id: label for label, dialogue_id in pairs}
+    labels = _labels(folder, name, described, list(labelled.values()), [label for label, _ in pairs])
     if ask:
-        for answered in _asked(collection, labels, found, seed):
+        for answered in _asked(collection, labels, labelled, seed):
             own.parent.mkdir(exist_ok=True)
             write_examples(own, answered)
-            found = answered
+            labelled = answered
     if by_model is not None:
-        found = _labelled(collection, labels, found, by_model, seed, yes=yes) | found
-    result = make_lens(collection, name, labels, found, seed=seed, progress=True)
+        labelled = _labelled(collection, labels, labelled, by_model, seed, yes=yes) | labelled
+    result = make_lens(collection, name, labels, labelled, seed=seed, progress=True)
     if as_json:
         click.echo((folder / "lenses" / f"{name}.json").read_text(encoding="utf-8").rstrip())
         return
@@ -123,11 +123,11 @@ def _pairs(known: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _labels(
-    folder: Path, name: str, described: Sequence[str], found: Sequence[str], named: Sequence[str]
+    folder: Path, name: str, described: Sequence[str], known: Sequence[str], named: Sequence[str]
 ) -> list[LensLabel]:
     """Return the labels of the options, or those that the lens has, and those that only examples have.
 
-    :param found: labels of all examples.
+    :param known: labels of all examples.
     :param named: labels of --example, which must be known if labels are described.
     """
     from dial2vec.collection.lenses import LensLabel
@@ -151,7 +151,7 @@ def _labels(
                 f"found --example {label}=...; expected one of the labels {', '.join((*texts, NONE))}."
                 f"{did_you_mean(label, texts)}"
             )
-    every = [*texts, *sorted({label for label in found if label != NONE} - set(texts))]
+    every = [*texts, *sorted({label for label in known if label != NONE} - set(texts))]
     return [LensLabel(label, tuple(texts.get(label, ()))) for label in every]
 
 
@@ -202,13 +202,13 @@ def _labelled(
     from conversations.progress import bar_to
     from conversations.redaction import COUNTRIES, Masks
     from dial2vec.cli.describe import agree, settings_of
-    from dial2vec.collection.lenses.by_model import answers_of, questions_of, unanswered
+    from dial2vec.collection.lenses.by_model import answers_of, label_questions, unanswered
     from dial2vec.collection.lenses.examples import varied
 
     settings = settings_of({})
     compared = list(known)[:COMPARED]
     rows = varied(collection, known, n, seed) + [collection.row(dialogue_id) for dialogue_id in compared]
-    questions = questions_of(collection, labels, rows, Masks(countries=COUNTRIES))
+    questions = label_questions(collection, labels, rows, Masks(countries=COUNTRIES))
     if (new := unanswered(collection, settings, questions)) and not yes:
         tokens = sum(question.tokens for question in new)
         cost = (tokens * settings.price_in + len(new) * ANSWER_TOKENS * settings.price_out) / 1e6
@@ -240,8 +240,8 @@ def _table(result: Lens) -> str:
             how = f"  AUROC {quality.auroc:.0%} ({quality.interval[0]:.0%} to {quality.interval[1]:.0%})"
         lines.append(f"{size:>9,} {share:>8}  {printable(label)}{how}"[:room])
         # Examples have the probability 1.
-        told = (pc.field("value") == label) & pc.field("turn").is_valid() & (pc.field("probability") < 1)
-        answers = rows.filter(told)
+        surest = (pc.field("value") == label) & pc.field("turn").is_valid() & (pc.field("probability") < 1)
+        answers = rows.filter(surest)
         for row in answers.slice(0, SHOWN).to_pylist():
             end = f"  {printable(row['dialogue_id'])}"
             text = fitted(f"{row['speaker']}: {row['text']}", room - 26 - len(end), least=MIN_TEXT)

@@ -139,8 +139,8 @@ class Collection(CollectionFolder):
         """
         from dial2vec.collection.lenses import LensLabel, lens
 
-        given = {label: (said,) if isinstance(said, str) else tuple(said) for label, said in labels.items()}
-        return lens(self, name, [LensLabel(label, said) for label, said in given.items()], examples)
+        given = {label: (text,) if isinstance(text, str) else tuple(text) for label, text in labels.items()}
+        return lens(self, name, [LensLabel(label, texts) for label, texts in given.items()], examples)
 
     def show(self, *, height: int = 700, most: int = 2_000) -> Any:
         """Return the page of `dial2vec explore` for a cell of a notebook; missing groups and maps are made first.

@@ -11,7 +11,7 @@ from conversations.redaction import COUNTRIES, Masks
 from dial2vec.cli import main
 from dial2vec.collection.describing.chat import AnswerError
 from dial2vec.collection.lenses import LensLabel
-from dial2vec.collection.lenses.by_model import BEGINNING, END, answers_of, questions_of, unanswered
+from dial2vec.collection.lenses.by_model import BEGINNING, END, answers_of, label_questions, unanswered
 from dial2vec.collection.lenses.examples import examples_file, read_examples, write_examples
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import GENERAL, resolve
@@ -46,7 +46,7 @@ def labeller(server):  # noqa: F811
 
 
 def test_a_question_names_the_labels_and_masks_the_text(collection):
-    one, long = questions_of(collection, LABELS, [collection.row("told"), collection.row("long")], MASKS)
+    one, long = label_questions(collection, LABELS, [collection.row("told"), collection.row("long")], MASKS)
     rules, text = (message["content"] for message in one.messages)
     assert rules.endswith("- booked: it is reserved\n- failed\n- none: none of the other labels")
     assert "sorry , that did not work" in text
@@ -58,7 +58,7 @@ def test_a_question_names_the_labels_and_masks_the_text(collection):
 
 
 def test_answers_are_kept_so_that_no_question_is_asked_twice(collection, labeller):
-    questions = questions_of(collection, LABELS, range(6), MASKS)
+    questions = label_questions(collection, LABELS, range(6), MASKS)
     settings = labeller.settings()
     assert unanswered(collection, settings, questions) == questions
     steps = count()
@@ -72,7 +72,7 @@ def test_answers_are_kept_so_that_no_question_is_asked_twice(collection, labelle
 
 
 def test_an_answer_in_another_form_is_asked_again_and_then_told(collection, labeller):
-    questions = questions_of(collection, LABELS, range(6, 10), MASKS)
+    questions = label_questions(collection, LABELS, range(6, 10), MASKS)
     labeller.replies = [Reply(said) for said in ("I think it was booked.", '{"label": "none"}', '{"label": "x"}', "no")]
     answered, failures = answers_of(collection, labeller.settings(), LABELS, questions)
     assert list(answered.values()) == ["none", "none", "booked"]
@@ -83,7 +83,7 @@ def test_an_answer_in_another_form_is_asked_again_and_then_told(collection, labe
 def test_after_a_refusal_no_further_question_is_asked(collection, labeller):
     labeller.always = Reply(status=401, raw=b"no")
     with pytest.raises(AnswerError):
-        answers_of(collection, labeller.settings(), LABELS, questions_of(collection, LABELS, range(20, 26), MASKS))
+        answers_of(collection, labeller.settings(), LABELS, label_questions(collection, LABELS, range(20, 26), MASKS))
     assert len(labeller.got) == 1
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from conversations.dialogue import Turn
-from dial2vec.collection.lenses.learning import LensModel, Lesson, _interval, calibration_error, can_learn, learn
+from dial2vec.collection.lenses.learning import LensData, LensModel, _interval, calibration_error, can_learn, learn
 from dial2vec.collection.lenses.model import TurnReader
 from dial2vec.errors import ArtifactError
 from tests.collection.lenses.made import calls
@@ -24,7 +24,7 @@ def lesson(reader, n=60, descriptions=(["it is reserved"], ["it did not work"], 
     spare, _ = calls(40, seed=1)
     examples = [change(one) for one in dialogues]
     said = [reader.sentences(each) for each in descriptions]
-    return Lesson(reader.read(examples), labels, reader.read(spare), said, reader.word)
+    return LensData(reader.read(examples), labels, reader.read(spare), said, reader.word)
 
 
 def test_what_was_learnt_tells_calls_that_were_not_among_the_examples_and_the_turn_that_says_so(reader):

@@ -8,7 +8,16 @@ from scipy.special import expit, logsumexp
 
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.collection.lenses import model as module
-from dial2vec.collection.lenses.model import COLUMNS, Design, TurnReader, Turns, fit, joined, pooled, turn_scores
+from dial2vec.collection.lenses.model import (
+    COLUMNS,
+    Design,
+    TurnReader,
+    Turns,
+    fit_weights,
+    pooled,
+    stacked,
+    turn_scores,
+)
 
 RNG = np.random.default_rng(7)
 
@@ -64,7 +73,7 @@ def test_fit_ends_where_the_loss_of_a_slow_reading_is_lowest(monkeypatch):
         return -(weights @ told) / weights.sum() + 0.05 / 2 * parameters[:-1] @ parameters[:-1]
 
     monkeypatch.setattr(module, "PENALTY", 0.05)
-    found = fit(design, is_so, weights)
+    found = fit_weights(design, is_so, weights)
     for _ in range(20):
         assert loss(found) <= loss(found + RNG.normal(0, 0.05, len(found)))
     numeric = check_grad(loss, lambda _: np.zeros(len(found)), found)
@@ -95,6 +104,6 @@ def test_a_sentence_is_a_dialogue_of_one_turn_for_each_side():
 
 def test_parts_are_joined_one_after_the_other():
     one, two = made([2, 1]), made([3])
-    both = joined([one, two])
+    both = stacked([one, two])
     assert both.starts.tolist() == [0, 2, 3, 6]
     np.testing.assert_array_equal(both.tokens.toarray(), np.vstack([one.tokens.toarray(), two.tokens.toarray()]))

@@ -45,7 +45,7 @@ class Question(NamedTuple):
         return sum(len(message["content"]) for message in self.messages) // 4 + 1
 
 
-def questions_of(
+def label_questions(
     collection: CollectionFolder, labels: Sequence[LensLabel], rows: Sequence[int], masks: Masks
 ) -> list[Question]:
     """Return a question about each of some dialogues, with its text masked; nothing is sent."""
@@ -55,7 +55,9 @@ def questions_of(
     redactor = Redactor(sorted(speakers), names=masks.names, countries=masks.countries, texts=texts)
     described = {each.label: "; ".join(each.descriptions) for each in labels}
     described[NONE] = described.get(NONE) or "none of the other labels"
-    rules = "\n".join([RULES, *(f"- {label}: {said}" if said else f"- {label}" for label, said in described.items())])
+    rules = "\n".join(
+        [RULES, *(f"- {label}: {texts}" if texts else f"- {label}" for label, texts in described.items())]
+    )
     system = {"role": "system", "content": rules}
     return [
         Question(dialogue.dialogue_id, (system, {"role": "user", "content": _text(redactor.dialogue(dialogue))}))
@@ -95,8 +97,8 @@ def answers_of(
         return label
 
     with ThreadPoolExecutor(settings.concurrency) as pool:
-        found = list(zip(questions, pool.map(label_of, questions), strict=True))
-    answered = {question.dialogue_id: label for question, label in found if label is not None}
+        by_question = list(zip(questions, pool.map(label_of, questions), strict=True))
+    answered = {question.dialogue_id: label for question, label in by_question if label is not None}
     if questions and not answered:
         raise failed[0]
     return answered, list(dict.fromkeys(map(str, failed)))
@@ -124,9 +126,9 @@ def _asked(settings: LanguageModel, question: Question, labels: set[str]) -> str
     text = ""
     for _ in range(2):
         text = ask(settings, question.messages).text
-        found = re.search(r"\{[^{}]*\}", text)
+        match = re.search(r"\{[^{}]*\}", text)
         try:
-            label = json.loads(found[0])["label"] if found else None
+            label = json.loads(match[0])["label"] if match else None
         except (ValueError, KeyError, TypeError):
             label = None
         if label in labels:

@@ -29,9 +29,9 @@ def read_examples(path: Path) -> dict[str, str]:
 
     :raises CorpusError: if a row lacks one of both, or a dialogue has two labels.
     """
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     if not path.exists():
-        return found
+        return labels
     with reading_errors(path, "a CSV file of examples"), path.open(encoding="utf-8-sig", newline="") as handle:
         rows = csv.DictReader(handle)
         if not set(COLUMNS) <= set(rows.fieldnames or ()):
@@ -42,12 +42,12 @@ def read_examples(path: Path) -> dict[str, str]:
         for line, row in enumerate(rows, start=2):
             # A ' before what a spreadsheet would take for a formula, as our own tables have it.
             dialogue_id, label = ((row[column] or "").removeprefix("'").strip() for column in COLUMNS)
-            if not dialogue_id or not label or found.setdefault(dialogue_id, label) != label:
+            if not dialogue_id or not label or labels.setdefault(dialogue_id, label) != label:
                 raise CorpusError(
                     f"{path}:{line} has the dialogue {dialogue_id!r} and the label {label!r}; expected one label for "
                     "each dialogue. Correct the row."
                 )
-    return found
+    return labels
 
 
 def write_examples(path: Path, examples: Mapping[str, str]) -> None:
@@ -67,17 +67,17 @@ def of_metadata(collection: CollectionFolder, key: str) -> dict[str, str]:
             f"{did_you_mean(key, collection.metadata_kinds)}"
         )
     values = collection.metadata(key).to_pylist()
-    found = {
+    labels = {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in zip(collection.rows["dialogue_id"].to_pylist(), values, strict=True)
         if value is not None and str(value).strip()
     }
-    if len(set(found.values())) > MOST_LABELS:
+    if len(set(labels.values())) > MOST_LABELS:
         raise CorpusError(
-            f"{key!r} has {len(set(found.values()))} values; expected at most {MOST_LABELS} labels. Use another "
+            f"{key!r} has {len(set(labels.values()))} values; expected at most {MOST_LABELS} labels. Use another "
             "key, or give a CSV file with --examples."
         )
-    return found
+    return labels
 
 
 def varied(collection: CollectionFolder, known: Collection[str], n: int, seed: int) -> list[int]:

@@ -24,11 +24,11 @@ from dial2vec.collection.lenses.model import (
     Design,
     Floats,
     Turns,
-    fit,
-    joined,
+    dialogue_scores,
+    fit_weights,
     pooled,
     rarity,
-    scores_of,
+    stacked,
     turn_scores,
 )
 from dial2vec.encoder.checksums import note
@@ -63,7 +63,7 @@ class Quality:
     giveaway: str = ""
 
 
-class Lesson(NamedTuple):
+class LensData(NamedTuple):
     """What labels are learnt from.
 
     :param examples: counts of the examples' turns.
@@ -126,27 +126,27 @@ def can_learn(labels: NDArray[np.int64], n_labels: int) -> bool:
     return len(labels) >= LEAST and bool(((counts >= LEAST_EACH) & (len(labels) - counts >= LEAST_EACH)).all())
 
 
-def learn(lesson: Lesson, seed: int) -> tuple[LensModel, list[Quality]]:
+def learn(data: LensData, seed: int) -> tuple[LensModel, list[Quality]]:
     """Learn each label against all else.
 
-    :param seed: of the folds.
+    :param seed: seed of the folds.
     """
     # The steps of L-BFGS are too short for several threads, which would wait for each other.
     with threadpool_limits(1):
-        return _learnt(lesson, seed)
+        return _learnt(data, seed)
 
 
-def _learnt(lesson: Lesson, seed: int) -> tuple[LensModel, list[Quality]]:
-    idf = rarity(joined([lesson.examples, lesson.spare]))
-    parts = [part.weighted(idf) for part in (lesson.examples, *lesson.sentences, lesson.spare)]
-    design = Design.of(joined(parts))
+def _learnt(data: LensData, seed: int) -> tuple[LensModel, list[Quality]]:
+    idf = rarity(stacked([data.examples, data.spare]))
+    parts = [part.weighted(idf) for part in (data.examples, *data.sentences, data.spare)]
+    design = Design.of(stacked(parts))
     ends = np.cumsum([0, *(len(part.starts) - 1 for part in parts)])
     tables, lines, qualities = [], [], []
-    for label in range(len(lesson.sentences) - 1):
+    for label in range(len(data.sentences) - 1):
         known = np.concatenate(
-            [lesson.labels == label, *(np.full(n, place == label) for place, n in enumerate(np.diff(ends)[1:-1]))]
+            [data.labels == label, *(np.full(n, place == label) for place, n in enumerate(np.diff(ends)[1:-1]))]
         ).astype(float)
-        parameters, line, quality = _learn_label(lesson, design, known, seed)
+        parameters, line, quality = _learn_label(data, design, known, seed)
         table = np.zeros(len(idf) * COLUMNS, dtype=np.float32)
         table[design.columns] = parameters[:-1]
         tables.append(table.reshape(len(idf), COLUMNS))
@@ -155,12 +155,12 @@ def _learnt(lesson: Lesson, seed: int) -> tuple[LensModel, list[Quality]]:
     return LensModel(idf, np.stack(tables, axis=1), np.array(lines)), qualities
 
 
-def _learn_label(lesson: Lesson, design: Design, known: Floats, seed: int) -> tuple[Floats, Floats, Quality]:
+def _learn_label(data: LensData, design: Design, known: Floats, seed: int) -> tuple[Floats, Floats, Quality]:
     """Return the weights of a label, the line to the logarithm of its odds, and its quality.
 
     :param known: whether each example, and after these each sentence, has the label.
     """
-    n = len(lesson.labels)
+    n = len(data.labels)
     is_so, sentences = known[:n], np.arange(n, len(known))
     ways = [sentences, sentences[:0]] if len(sentences) and n >= CALIBRATED else [sentences]
     tried = [_cross_fitted(design, known, n, also, seed) for also in ways]
@@ -176,21 +176,21 @@ def _learn_label(lesson: Lesson, design: Design, known: Floats, seed: int) -> tu
         error=calibration_error(is_so, chances[best]),
         examples=int(is_so.sum()),
         by_descriptions=len(ways[best]) > 0,
-        giveaway=_giveaway(lesson, is_so),
+        giveaway=_giveaway(data, is_so),
     )
     return parameters, lines[best], quality
 
 
 def _self_trained(design: Design, known: Floats, used: NDArray[np.int64], n: int) -> Floats:
     """Fit, label the spare dialogues so that as large a share has the label as of the examples, and fit with them."""
-    parameters = fit(design.some(used), known[used], np.ones(len(used)))
+    parameters = fit_weights(design.some(used), known[used], np.ones(len(used)))
     spare = np.arange(len(known), len(design.starts) - 1)
     if not len(spare):
         return parameters
-    scores = scores_of(design.some(spare), parameters)
+    scores = dialogue_scores(design.some(spare), parameters)
     guessed = scores >= np.quantile(scores, 1 - known[:n].mean())
     every = np.concatenate([used, spare])
-    return fit(design.some(every), np.concatenate([known[used], guessed]), np.ones(len(every)))
+    return fit_weights(design.some(every), np.concatenate([known[used], guessed]), np.ones(len(every)))
 
 
 def _cross_fitted(design: Design, known: Floats, n: int, also: NDArray[np.int64], seed: int) -> Floats:
@@ -202,7 +202,7 @@ def _cross_fitted(design: Design, known: Floats, n: int, also: NDArray[np.int64]
     fewest = int(min(is_so.sum(), n - is_so.sum()))
     for rest, out in StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed).split(scores, is_so):
         used = np.concatenate([rest, also])
-        scores[out] = scores_of(design.some(out), fit(design.some(used), known[used], np.ones(len(used))))
+        scores[out] = dialogue_scores(design.some(out), fit_weights(design.some(used), known[used], np.ones(len(used))))
     return scores
 
 
@@ -230,17 +230,17 @@ def _interval(is_so: Floats, scores: Floats) -> tuple[float, float]:
     return max(0.0, area - reach), min(1.0, area + reach)
 
 
-def _giveaway(lesson: Lesson, is_so: Floats) -> str:
+def _giveaway(data: LensData, is_so: Floats) -> str:
     """Return the token that is in nearly all examples with the label, and in nearly none without; "" without any."""
-    examples = lesson.examples
+    examples = data.examples
     of_turns = csr_array(examples.tokens > 0, dtype=np.float32)
     dialogues = np.repeat(np.arange(len(is_so)), np.diff(examples.starts))
     sums = csr_array((np.ones(len(dialogues), dtype=np.float32), (dialogues, np.arange(len(dialogues)))))
-    said = csr_array(sums @ of_turns > 0, dtype=np.float32)
-    yes, no = (said[is_so == side].mean(0) for side in (1, 0))
-    told = (yes + 1 - no) / 2
-    best = int(told.argmax())
-    return lesson.words(best) if told[best] >= GIVEN_AWAY else ""
+    spoken = csr_array(sums @ of_turns > 0, dtype=np.float32)
+    yes, no = (spoken[is_so == side].mean(0) for side in (1, 0))
+    shares = (yes + 1 - no) / 2
+    best = int(shares.argmax())
+    return data.words(best) if shares[best] >= GIVEN_AWAY else ""
 
 
 def calibration_error(is_so: Floats, chances: Floats, bins: int = 10) -> float:

@@ -25,8 +25,8 @@ from dial2vec.collection.lenses.examples import examples_file, read_examples, wr
 from dial2vec.collection.lenses.learning import (
     CALIBRATED,
     CALIBRATED_EACH,
+    LensData,
     LensModel,
-    Lesson,
     Quality,
     can_learn,
     learn,
@@ -72,7 +72,7 @@ class Lens:
         the value: `turn` (its number, from 0), `speaker` and `text`, missing for "none" and "unsure"; and the
         probabilities `p_<label>` and `p_none`, which sum to 1.
     :param shares: expected share of dialogues by label, the mean of the probabilities, in [0, 1].
-    :param quality: of each label that was learnt; empty if the labels were compared with their descriptions.
+    :param quality: quality of each label that was learnt; empty if the labels were compared with their descriptions.
     :param examples: number of examples.
     """
 
@@ -91,19 +91,21 @@ class Lens:
     @property
     def warnings(self) -> list[str]:
         """Return what to know before these labels are used, a sentence each."""
-        found = []
+        sentences = []
         if not self.quality:
-            found.append("The labels were compared with their descriptions: read probabilities as an order.")
+            sentences.append("The labels were compared with their descriptions: read probabilities as an order.")
         elif self.examples < CALIBRATED:
-            found.append(f"{self.examples} examples are few: read probabilities as an order, below {CALIBRATED}.")
-        for label, told in self.quality.items():
-            if self.examples >= CALIBRATED and told.examples < CALIBRATED_EACH:
-                found.append(f"{label} has {told.examples} examples; expected {CALIBRATED_EACH} for probabilities.")
-            if told.interval[0] <= 0.5:
-                found.append(f"{label} is told no better than by chance, so far. Give more examples.")
-            if told.giveaway:
-                found.append(f"{label} is told by {told.giveaway!r} alone: perhaps a phrase of a template.")
-        return found
+            sentences.append(f"{self.examples} examples are few: read probabilities as an order, below {CALIBRATED}.")
+        for label, quality in self.quality.items():
+            if self.examples >= CALIBRATED and quality.examples < CALIBRATED_EACH:
+                sentences.append(
+                    f"{label} has {quality.examples} examples; expected {CALIBRATED_EACH} for probabilities."
+                )
+            if quality.interval[0] <= 0.5:
+                sentences.append(f"{label} is told no better than by chance, so far. Give more examples.")
+            if quality.giveaway:
+                sentences.append(f"{label} is told by {quality.giveaway!r} alone: perhaps a phrase of a template.")
+        return sentences
 
     @property
     def table(self) -> pd.DataFrame:
@@ -131,7 +133,7 @@ def lens(
     :param name: name of the lens, of letters, digits, "_" and "-"; a key of the metadata from then on.
     :param labels: labels that exclude each other.
     :param examples: label by dialogue id; "none" for a dialogue that has none of them.
-    :param seed: of the dialogues drawn for self-training, and of the folds.
+    :param seed: seed of the dialogues drawn for self-training, and of the folds.
     :raises CorpusError: if the name or a label cannot be used, an example is not in the collection or has an unknown
         label, a label without descriptions has too few examples, or the collection has no dialogue.
     :raises BusyError: if another process writes a lens of this collection.
@@ -144,7 +146,7 @@ def lens(
         model: LensModel | None = None
         quality: list[Quality] = []
         if can_learn(np.array(list(known.values()), dtype=np.int64), len(places)):
-            model, quality = learn(_lesson(collection, labels, known, seed), seed)
+            model, quality = learn(_data(collection, labels, known, seed), seed)
             model.save(folder / f"{name}.safetensors")
             chances, turns = _read(collection, folder / f"{name}.safetensors", 0, progress=progress)
         else:
@@ -233,17 +235,17 @@ def _known(collection: CollectionFolder, examples: Mapping[str, str], places: Ma
     return {collection.row(dialogue_id): places.get(label, len(places)) for dialogue_id, label in examples.items()}
 
 
-def _lesson(collection: CollectionFolder, labels: Sequence[LensLabel], known: Mapping[int, int], seed: int) -> Lesson:
+def _data(collection: CollectionFolder, labels: Sequence[LensLabel], known: Mapping[int, int], seed: int) -> LensData:
     reader, own = TurnReader(), np.array(sorted(known))
     others = np.setdiff1d(np.arange(len(collection)), own)
     spare = others[sampled(len(others), SPARE, seed)]
-    said = {each.label: each.descriptions for each in labels}
+    texts = {each.label: each.descriptions for each in labels}
     names = [each.label for each in labels if each.label != NONE]
-    return Lesson(
+    return LensData(
         reader.read(collection.dialogues(own.tolist())),
         np.array([known[row] for row in own.tolist()]),
         reader.read(collection.dialogues(spare.tolist())),
-        [reader.sentences(said.get(label, ())) for label in (*names, NONE)],
+        [reader.sentences(texts.get(label, ())) for label in (*names, NONE)],
         reader.word,
     )
 
@@ -323,15 +325,15 @@ def _rows(
         size=len(rows),
     )
     # Row of each dialogue in `rows`, missing for those without a label.
-    told = pa.array(np.searchsorted(rows, np.arange(len(places))), mask=places >= len(labels))
+    spoken_rows = pa.array(np.searchsorted(rows, np.arange(len(places))), mask=places >= len(labels))
     return pa.table(
         {
             "dialogue_id": collection.rows["dialogue_id"].slice(first),
             "value": pa.array(every).take(pa.array(places)),
             "probability": chances.max(1, initial=0).astype(np.float32),
-            "turn": pa.array(numbers, pa.int32()).take(told),
-            "speaker": spoken.field("speaker").take(told),
-            "text": spoken.field("text").take(told),
+            "turn": pa.array(numbers, pa.int32()).take(spoken_rows),
+            "speaker": spoken.field("speaker").take(spoken_rows),
+            "text": spoken.field("text").take(spoken_rows),
         }
         | {f"p_{label}": chances[:, place].astype(np.float32) for place, label in enumerate(every[:-1])}
     )

@@ -105,7 +105,7 @@ def rarity(turns: Turns) -> NDArray[np.float32]:
     return (np.log((1 + n) / (1 + seen)) + 1).astype(np.float32)
 
 
-def joined(parts: Sequence[Turns]) -> Turns:
+def stacked(parts: Sequence[Turns]) -> Turns:
     """Return the dialogues of several parts, one after the other."""
     ends = np.cumsum([0, *(part.starts[-1] for part in parts)])
     starts = [part.starts[:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
@@ -114,7 +114,7 @@ def joined(parts: Sequence[Turns]) -> Turns:
 
 
 class Design(NamedTuple):
-    """What `fit` reads: a row per turn, with the tokens of this turn and of those before in columns of their own.
+    """What `fit_weights` reads: a row per turn, with columns for the tokens of this turn and of those before it.
 
     :param rows: float64 [turns, columns].
     :param columns: column of each in a model's weights, int64 [columns].
@@ -159,7 +159,7 @@ def pooled(spoken: Floats, starts: NDArray[np.int64]) -> Floats:
     return np.asarray(np.logaddexp.reduceat(spoken, starts[:-1], axis=0) - sizes)
 
 
-def fit(design: Design, is_so: Floats, weights: Floats) -> Floats:
+def fit_weights(design: Design, is_so: Floats, weights: Floats) -> Floats:
     """Fit the weights of one label by penalised logistic loss and L-BFGS.
 
     :param is_so: 1 for dialogues with the label, else 0, [n].
@@ -184,8 +184,8 @@ def fit(design: Design, is_so: Floats, weights: Floats) -> Floats:
     return np.asarray(minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x)
 
 
-def scores_of(design: Design, parameters: Floats) -> Floats:
-    """Return the score of each dialogue by the weights that `fit` returns, float64 [n]."""
+def dialogue_scores(design: Design, parameters: Floats) -> Floats:
+    """Return the score of each dialogue by the weights that `fit_weights` returns, float64 [n]."""
     return pooled(design.rows @ parameters[:-1], design.starts) + parameters[-1]
 
 
