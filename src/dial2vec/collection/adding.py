@@ -224,8 +224,8 @@ def _append(folder: Path, manifest: Manifest, work: Path, *, source: str) -> Non
         text = append_blocks(folder / "dialogues.jsonl", manifest.text_bytes, iter(lambda: handle.read(1 << 20), b""))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     replace(manifest, additions=(*manifest.additions, Addition(source, now, n_rows, text))).write(folder)
-    note(folder / "vectors.f32", size + n_vectors)
-    note(folder / "dialogues.jsonl", manifest.text_bytes + text)
+    note(folder / "vectors.f32", size + n_vectors, afresh=not size)
+    note(folder / "dialogues.jsonl", manifest.text_bytes + text, afresh=not size)
     note(rows_file(folder, len(manifest.additions)))
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from conversations.files import write_json
+from conversations.files import read_json, write_checked_json, write_json
 from dial2vec.cli import main
 from dial2vec.collection import Collection, formulas
 from dial2vec.collection.clustering import cluster, clusters, describing, read_clusters, restore_clusters
@@ -95,10 +95,10 @@ def test_a_cluster_that_falls_into_two_is_told(make):
     # No limit, and no level at which a group appears.
     calm = [one.far - 1 for one in found.clusters]
     path = make.folder / "clusters" / "clusters.json"
-    record = json.loads(path.read_text())
+    record = read_json(path)
     for one, far in zip(record["clusters"], calm, strict=True):
         one["far"] = far
-    path.write_text(json.dumps(record))
+    write_checked_json(path, record)
     after = cluster(Collection(make.folder), level=0)
     assert any("splits into two now" in sentence for sentence in after.news)
 
@@ -166,13 +166,13 @@ def test_damaged_clusters_are_named(make):
     assert [one.size for one in cluster(collection, from_scratch=True).clusters] == [20, 20]
 
 
-@pytest.mark.parametrize("at", ["write_table", "write_csv", "write_json"])
+@pytest.mark.parametrize("at", ["write_table", "write_csv", "write_checked_json"])
 def test_a_kill_while_clusters_are_written_leaves_those_that_were_there(make, monkeypatch, at):
     before = cluster(make.add(*[0] * 40, *[1] * 30, *[2] * 20), k=3)
     was = read_assignment(Collection(make.folder)).tolist()
     # The largest cluster comes first, so mixing up both orders would give wrong ids.
     collection = make.add(*[2] * 60)
-    where = {"write_table": clusters.pq, "write_csv": formulas, "write_json": clusters}[at]
+    where = {"write_table": clusters.pq, "write_csv": formulas, "write_checked_json": clusters}[at]
     with monkeypatch.context() as patch:
         patch.setattr(where, at, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):

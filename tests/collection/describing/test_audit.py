@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from conversations.files import read_json
 from dial2vec.cli import main
 from dial2vec.collection.clustering import cluster
 from dial2vec.collection.clustering.clusters import stored_clusters
@@ -45,7 +46,7 @@ def test_a_wrong_name_is_nearer_to_another_cluster_and_right_ones_are_not(desk, 
     assert audit().stdout == f"0 of {len(names)} names are clearly nearer to another cluster's dialogues\n"
 
     path = desk.folder / "descriptions" / "descriptions.json"
-    record = json.loads(path.read_text())
+    record = read_json(path)
     first, second, *_ = record["clusters"].values()
     first["name"] = second["name"]
     path.write_text(json.dumps(record))

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
 
+from conversations.files import read_json, write_checked_json
 from dial2vec.collection.clustering.clusters import read_stored, write_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.groups_content import groups_content
@@ -98,9 +98,9 @@ def later(make, news: tuple[str, ...], *, settled: int) -> dict:
     """The page of three topics after a second clustering."""
     collection = make([*call(0, 5), *call(1, 4), *call(2, 3)], k=3)
     path = collection.folder / "clusters" / "clusters.json"
-    record, stored = json.loads(path.read_text()), read_stored(collection)
+    record, stored = read_json(path), read_stored(collection)
     write_clusters(collection, replace(stored.clusters, news=news, settled=settled), stored.state)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"previous": record}))
+    write_checked_json(path, read_json(path) | {"previous": record})
     return all_of(collection)
 
 
