@@ -119,10 +119,10 @@ def test_a_killed_run_is_told_once_by_the_schedule(tmp_path, monkeypatch, number
 def test_the_schedule_prints_each_verdict_once(tmp_path):
     said: list[str] = []
     write_text(verdict_file(tmp_path), "an old one\n")
-    watch = supervisor._Watch(tmp_path, Schedule(), {}, said.append, told=time.time() + 1)
+    watch = supervisor._Watch(tmp_path, Schedule(), {}, said.append, last_verdict=time.time() + 1)
     watch.say_verdict()
     write_text(verdict_file(tmp_path), "calls: promoted\n")
-    os.utime(verdict_file(tmp_path), (watch.told + 1, watch.told + 1))
+    os.utime(verdict_file(tmp_path), (watch.last_verdict + 1, watch.last_verdict + 1))
     watch.say_verdict()
     watch.say_verdict()
     assert said == ["calls: promoted"]

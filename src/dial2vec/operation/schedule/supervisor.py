@@ -157,14 +157,14 @@ class _Watch:
     environment: dict[str, str]
     say: Callable[[str], None]
     looked: float = 0.0
-    told: float = field(default_factory=time.time)
+    last_verdict: float = field(default_factory=time.time)
 
     def say_verdict(self) -> None:
         """Print the verdict of a retraining that has ended since the last look."""
         with contextlib.suppress(OSError):
             written = verdict_file(self.root).stat().st_mtime
-            if written > self.told:
-                self.told = written
+            if written > self.last_verdict:
+                self.last_verdict = written
                 self.say(verdict_file(self.root).read_text(encoding="utf-8").rstrip())
 
     def look_again(self) -> None:

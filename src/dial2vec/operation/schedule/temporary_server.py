@@ -93,7 +93,7 @@ def start_temporary_server() -> None:
 
 def is_lost() -> bool:
     """Return whether the temporary server of this process has ended by itself."""
-    return any(one.server_process is None or one.server_process.poll() is not None for one in _started)
+    return any(server.server_process is None or server.server_process.poll() is not None for server in _started)
 
 
 def _ending_without_server(body: Callable[..., Any]) -> Callable[..., Any]:
