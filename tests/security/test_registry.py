@@ -201,25 +201,26 @@ def test_a_collection_that_is_left_is_named_with_the_option_that_makes_it_again(
 
 
 @pytest.mark.services("dvc")
-@pytest.mark.parametrize("place", [place.__name__ for place in PLACES])
-def test_a_forgetting_that_was_killed_after_any_place_is_continued(forgetful, monkeypatch, place):
+def test_a_forgetting_that_was_killed_after_each_place_is_continued(forgetful, monkeypatch):
     class Killed(BaseException):
         pass
 
-    def killed(*_):
+    def killed():
         raise Killed
 
-    with monkeypatch.context() as patch:
-        whole = forgetting.plan_forget
+    whole = forgetting.plan_forget
+    for place in PLACES:
 
-        def plan(*given, **options):
+        def plan(*given, place=place, **options):
             made = whole(*given, **options)
-            made.held[place].append(Held("killed", "", killed))
+            made.held[place.__name__].append(Held("killed", "", killed))
             return made
 
-        patch.setattr(forgetting, "plan_forget", plan)
+        monkeypatch.setattr(forgetting, "plan_forget", plan)
         with pytest.raises(Killed):
             CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
+        assert (forgetful / "artifacts" / "calls" / ".forgetting.json").is_file()
+    monkeypatch.setattr(forgetting, "plan_forget", whole)
     done = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
     assert "1 dialogue is forgotten." in done.output
     assert holding(forgetful, SECRET) == []
