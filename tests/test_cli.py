@@ -38,7 +38,7 @@ def test_help_lists_every_command():
 
 def test_help_of_the_papers_lists_their_commands_which_have_their_old_names_too():
     listed = CliRunner().invoke(main, ["papers", "--help"]).output
-    for command in ("tables", "augment", "evaluate", "preset", "queries"):
+    for command in ("tables", "evaluate", "preset", "queries"):
         assert f"\n  {command} " in listed
         new, old = (CliRunner().invoke(main, [*names, command, "--help"]) for names in (["papers"], []))
         assert (new.exit_code, old.exit_code) == (0, 0)

@@ -1,4 +1,4 @@
-"""The commands `dial2vec papers ...`: tables, evaluation, augmentation, settings and queries of the papers."""
+"""The commands `dial2vec papers ...`: tables, evaluation, settings and queries of the papers."""
 
 from __future__ import annotations
 
@@ -140,42 +140,6 @@ def tables(
         click.echo(f"wrote {path}")
 
 
-@click.command(epilog=examples("dial2vec papers augment data/calls/may.jsonl --output variants --limit 20"))
-@click.argument("transcripts", type=click.Path(path_type=Path))
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the variants and the page.")
-@click.option("--way", "ways", multiple=True, help="Way to vary; default: all whose models are given.")
-@click.option("--model", default="all-MiniLM-L6-v2", show_default=True, help="Encoder that finds the stages.")
-@click.option(
-    "--stages",
-    type=click.Choice(["runs", "clusters"]),
-    default="runs",
-    show_default=True,
-    help="Neighbouring turns, or similar turns wherever they stand.",
-)
-@click.option("--masked", help="Masked language model, for insertion and replacement.")
-@click.option("--translate", nargs=2, metavar="THERE BACK", help="Two translation models, for back_translation.")
-@click.option("--limit", type=click.IntRange(1), help="Largest number of dialogues.")
-@click.option("--seed", default=42, show_default=True, type=click.IntRange(0), help="Random seed.")
-def augment(
-    transcripts: Path,
-    output: Path,
-    model: str,
-    stages: Literal["runs", "clusters"],
-    masked: str | None,
-    translate: tuple[str, str] | None,
-    **drawn: Any,
-) -> None:
-    """Write variants of dialogues that keep the intent, or change it.
-
-    TRANSCRIPTS are JSON Lines; a page shows each original with its variants.
-    """
-    from dial2vec.training.augmentation.augment_files import Models, augment_file
-
-    models = Models(model, masked or "", translate or (), stages)
-    for path in augment_file(transcripts, output, models=models, say=click.echo, **drawn):
-        click.echo(f"wrote {path}")
-
-
 @click.command(
     epilog=examples("dial2vec papers evaluate --model artifacts/calls/model --intents intents --corpus calls")
 )
@@ -299,4 +263,4 @@ def preset(name: str | None) -> None:
     click.echo("Next: dial2vec run")
 
 
-COMMANDS = {command.name: command for command in (tables, evaluate, augment, preset, queries)}
+COMMANDS = {command.name: command for command in (tables, evaluate, preset, queries)}

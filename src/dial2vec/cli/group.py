@@ -17,7 +17,7 @@ from dial2vec.registry import SMALL
 # Exit status that a shell reports for a program ended by Ctrl-C.
 INTERRUPTED = 130
 # Commands that once stood beside the others.
-MOVED = dict.fromkeys(("tables", "evaluate", "augment", "preset", "queries"), "papers")
+MOVED = dict.fromkeys(("tables", "evaluate", "preset", "queries"), "papers")
 START_HERE = """Start here:
   dial2vec look calls.csv                    the map of your export, in the browser
   dial2vec new calls                         a project, in which you

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
@@ -8,9 +7,6 @@ import pytest
 from conversations.dialogue import Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.training.augmentation import WAYS, Tools, augment, masked_model, translation
-from dial2vec.training.augmentation.augmentation_page import compared, render_variants
-from dial2vec.training.augmentation.made import Made
-from dial2vec.training.augmentation.variants import Variant
 from tests.conftest import make_dialogue
 
 BY_STAGES = ["shuffling", "shortening", "lengthening"]
@@ -36,94 +32,42 @@ def models(monkeypatch):
     """Tools of which only the ways' own tests need more than that they are there."""
 
     def other(dialogues):
-        return [Made(replace(d, turns=(Turn(d.turns[0].speaker, "other"), *d.turns[1:]))) for d in dialogues]
+        return [replace(d, turns=(Turn(d.turns[0].speaker, "other"), *d.turns[1:])) for d in dialogues]
 
     monkeypatch.setattr(masked_model, "inserted", lambda model, dialogues, *, seed: other(dialogues))
     monkeypatch.setattr(masked_model, "replaced", lambda model, dialogues, *, seed: other(dialogues))
-    monkeypatch.setattr(translation, "back_translated", lambda model, dialogues: [Made(d, "no") for d in dialogues])
+    monkeypatch.setattr(translation, "back_translated", lambda model, dialogues: list(dialogues))
     return {"masked": object(), "translation": object()}
 
 
-def test_every_way_gives_one_variant_of_each_dialogue(tools, models):
-    found = augment(corpus(), list(WAYS), tools=replace(tools, **models), seed=0)
-    assert [[variant.way for variant in variants] for variants in found] == [list(WAYS)] * 6
-    for dialogue, variants in zip(corpus(), found, strict=True):
-        assert [v.dialogue.dialogue_id for v in variants] == [f"{dialogue.dialogue_id}#{way}" for way in WAYS]
-        assert [v.preserving for v in variants] == [True] * 5 + [False]
-        assert [v.changed for v in variants] == [v.dialogue.turns != dialogue.turns for v in variants]
-        assert [v.way for v in variants if not v.changed] == ["back_translation"]
-        assert [v.note for v in variants if v.note] == ["no"]
-        assert [v.dialogue.labels for v in variants] == [("x",)] * 5 + [()]
+def made(dialogues, tools, seed=0, ways=BY_STAGES):
+    return {way: augment(dialogues, way, tools=tools, seed=seed) for way in ways}
+
+
+def test_every_way_gives_a_variant_of_each_dialogue_or_none_where_nothing_changes(tools, models):
+    found = made(corpus(), replace(tools, **models), ways=WAYS)
+    assert found.pop("back_translation") == [None] * 6
+    for variants in found.values():
+        assert all(variant.turns != own.turns for variant, own in zip(variants, corpus(), strict=True))
 
 
 def test_a_variant_keeps_the_metadata_of_its_dialogue(tools):
     dialogues = [replace(dialogue, metadata={"channel": "phone"}) for dialogue in corpus()]
-    found = augment(dialogues, BY_STAGES, tools=tools, seed=0)
-    assert {variant.dialogue.metadata["channel"] for variants in found for variant in variants} == {"phone"}
+    for variants in made(dialogues, tools).values():
+        assert {variant.metadata["channel"] for variant in variants} == {"phone"}
 
 
 def test_a_variant_does_not_depend_on_the_other_dialogues(tools):
-    together = augment(corpus(), BY_STAGES, tools=tools, seed=5)
-    assert [augment([dialogue], BY_STAGES, tools=tools, seed=5)[0] for dialogue in reversed(corpus())][::-1] == together
-    assert augment(corpus(), BY_STAGES, tools=tools, seed=6) != together
-    assert augment(corpus(), ["shortening"], tools=tools, seed=5) == [[variants[1]] for variants in together]
+    together = made(corpus(), tools, seed=5)
+    for place, dialogue in enumerate(corpus()):
+        assert made([dialogue], tools, seed=5) == {way: [own[place]] for way, own in together.items()}
+    assert made(corpus(), tools, seed=6) != together
 
 
-def test_a_dialogue_of_one_turn_says_why_it_was_not_changed(tools):
-    [found] = augment([make_dialogue("d", "a: w1")], ["shuffling", "shortening"], tools=tools, seed=0)
-    assert [variant.changed for variant in found] == [False, False]
-    assert [variant.note for variant in found] == [
-        "it has one turn only, so there is nothing to shuffle",
-        "without any of its stages a speaker would be gone",
-    ]
+def test_a_dialogue_of_one_turn_is_neither_shuffled_nor_shortened(tools):
+    ways = ("shuffling", "shortening")
+    assert made([make_dialogue("d", "a: w1")], tools, ways=ways) == {way: [None] for way in ways}
 
 
-def test_no_dialogues_and_no_ways_give_nothing(tools):
-    assert augment([], BY_STAGES, tools=tools, seed=0) == []
-    assert augment(corpus(2), [], tools=Tools(), seed=0) == [[], []]
-
-
-def marks(original, variant):
-    return [(shown.mark, shown.turn.text) for shown in compared(original, variant)]
-
-
-def test_the_page_marks_what_was_moved_left_out_new_and_changed():
-    original = make_dialogue("d", "a: one", "b: two", "a: three", "b: four")
-    moved = make_dialogue("d", "a: three", "b: four", "a: one", "b: two")
-    assert sorted(marks(original, moved)) == [
-        ("", "four"),
-        ("", "three"),
-        ("moved", "one"),
-        ("moved", "two"),
-    ] or sorted(marks(original, moved)) == [("", "one"), ("", "two"), ("moved", "four"), ("moved", "three")]
-    short = make_dialogue("d", "a: one", "b: four")
-    assert marks(original, short) == [("", "one"), ("left out", "two"), ("left out", "three"), ("", "four")]
-    long = make_dialogue("d", "a: one", "b: two", "a: foreign", "a: three", "b: four")
-    assert marks(original, long)[2] == ("new", "foreign")
-    other = make_dialogue("d", "a: one", "b: twenty two", "a: three", "b: four")
-    assert [shown.mark for shown in compared(original, other)] == ["", "changed", "", ""]
-    assert compared(original, other)[1].pieces == (("twenty", True), (" ", False), ("two", False))
-
-
-def test_the_page_needs_no_network_and_escapes_what_was_said():
-    original = make_dialogue("<d>", "a: one & <two>", "b: three")
-    changed = make_dialogue("<d>#insertion", "a: one & more <two>", "b: three")
-    html = render_variants(
-        [
-            (
-                original,
-                [
-                    Variant("insertion", changed, preserving=True, changed=True),
-                    Variant("replacement", original, preserving=False, changed=False, note="nothing fits"),
-                ],
-            )
-        ]
-    )
-    assert "2 variants of 1 dialogue, 1 of them with another intent. Nothing could be changed in 1 of them." in html
-    assert "<mark>more</mark>" in html
-    assert "one &amp; " in html
-    assert "&lt;two&gt;" in html
-    assert "Not changed: nothing fits." in html
-    assert "<two>" not in html
-    assert "prefers-color-scheme: dark" in html
-    assert not re.search(r"(src|href)=|https?:|@import|url\(", html)
+def test_no_dialogues_give_nothing(tools):
+    assert made([], tools) == {way: [] for way in BY_STAGES}

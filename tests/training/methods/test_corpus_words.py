@@ -52,7 +52,7 @@ def test_it_learns_the_words_of_the_corpus_and_the_start_stays(tiny_folder, tmp_
     assert model.tokenizer.convert_ids_to_tokens(int(likely)) == "w7"
     # The words of a run are read together: w7 is likely at either end of a dialogue.
     [made] = replaced(model, [make_dialogue("d", "a: w5 w1", "b: w5 w7")], seed=1, share=1.0)
-    assert made.dialogue.turns[0].text == "w5 w7" or "w7" in made.dialogue.turns[0].text
+    assert made.turns[0].text == "w5 w7" or "w7" in made.turns[0].text
 
 
 def test_it_is_trained_once_and_then_read_from_its_folder(tiny_folder, tmp_path, monkeypatch):

@@ -131,11 +131,11 @@ def making(monkeypatch):
     """Variants in blocks of four, and the list of the dialogues of which one is being made; "until" stops that."""
     made = {"ids": [], "until": 99, "real": intent_augmentation.augment}
 
-    def counting(dialogues, ways, *, tools, seed):
+    def counting(dialogues, way, *, tools, seed):
         if len(made["ids"]) >= made["until"]:
             raise KeyboardInterrupt
-        made["ids"] += [(way, dialogue.dialogue_id) for way in ways for dialogue in dialogues]
-        return made["real"](dialogues, ways, tools=tools, seed=seed)
+        made["ids"] += [(way, dialogue.dialogue_id) for dialogue in dialogues]
+        return made["real"](dialogues, way, tools=tools, seed=seed)
 
     monkeypatch.setattr(intent_augmentation, "BLOCK", 4)
     monkeypatch.setattr(intent_augmentation, "augment", counting)
@@ -194,7 +194,7 @@ def test_variants_train_on_no_more_tokens_than_the_methods_own_limit(plan, tiny_
 
 
 def test_the_settings_name_all_ways_that_keep_the_intent():
-    assert get_args(PreservingWay) == tuple(way for way, kind in WAYS.items() if kind.preserving)
+    assert {*get_args(PreservingWay), intent_augmentation.CORRUPTING} == set(WAYS)
 
 
 def test_dialogues_that_cannot_be_changed_leave_nothing_to_train_on(plan, tiny_folder):

@@ -21,7 +21,6 @@ from dial2vec.draws import augmentation_rng, share_of
 from dial2vec.encoder.backbone import limits, load_with_head
 from dial2vec.encoder.inputs import InputStyle
 from dial2vec.errors import ModelError
-from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.token_ways import Vocabulary
 from dial2vec.training.augmentation.wording import Wording, bare
 
@@ -78,7 +77,9 @@ class _Mask(NamedTuple):
     draw: float
 
 
-def inserted(model: MaskedModel, dialogues: Sequence[Dialogue], *, seed: int, share: float = INSERTED) -> list[Made]:
+def inserted(
+    model: MaskedModel, dialogues: Sequence[Dialogue], *, seed: int, share: float = INSERTED
+) -> list[Dialogue]:
     """Insert likely whole words, none where a word piece is likeliest. Keeps the intent.
 
     :param share: Number of masks per word, at least 1 mask per dialogue.
@@ -89,10 +90,12 @@ def inserted(model: MaskedModel, dialogues: Sequence[Dialogue], *, seed: int, sh
         gaps = [(turn, word, "") for turn, wording in wordings for word in range(len(wording.words))]
         marked.append(_masks(gaps, share, augmentation_rng(seed, "insertion", dialogue.dialogue_id)))
     filled = _fill(model, dialogues, marked)
-    return [_with_words(*pair, verb="insert") for pair in zip(dialogues, filled, strict=True)]
+    return list(map(_with_words, dialogues, filled))
 
 
-def replaced(model: MaskedModel, dialogues: Sequence[Dialogue], *, seed: int, share: float = REPLACED) -> list[Made]:
+def replaced(
+    model: MaskedModel, dialogues: Sequence[Dialogue], *, seed: int, share: float = REPLACED
+) -> list[Dialogue]:
     """Replace content words by other likely words. Changes the intent.
 
     :param share: Share of the content words (all but English stop words), at least 1 word per dialogue.
@@ -110,7 +113,7 @@ def replaced(model: MaskedModel, dialogues: Sequence[Dialogue], *, seed: int, sh
         ]
         marked.append(_masks(content, share, augmentation_rng(seed, "replacement", dialogue.dialogue_id)))
     filled = _fill(model, dialogues, marked)
-    return [_with_words(*pair, verb="replace") for pair in zip(dialogues, filled, strict=True)]
+    return list(map(_with_words, dialogues, filled))
 
 
 def _masks(places: Sequence[tuple[int, int, str]], share: float, rng: np.random.Generator) -> list[_Mask]:
@@ -127,14 +130,13 @@ def _wordings(model: MaskedModel, dialogue: Dialogue) -> Iterator[tuple[int, Wor
             yield number, Wording.of(turn.text)
 
 
-def _with_words(dialogue: Dialogue, words: dict[_Mask, str], *, verb: str) -> Made:
+def _with_words(dialogue: Dialogue, words: dict[_Mask, str]) -> Dialogue:
     """Return a dialogue with words at the places of their masks."""
-    if not words:
-        return Made(dialogue, f"no likely word was found to {verb}")
-    return Made(replace(dialogue, turns=tuple(
+    turns = tuple(
         Turn(turn.speaker, _edited(turn.text, {mask: word for mask, word in words.items() if mask.turn == number}))
         for number, turn in enumerate(dialogue.turns)
-    )))  # fmt: skip
+    )
+    return replace(dialogue, turns=turns)
 
 
 def _edited(text: str, words: dict[_Mask, str]) -> str:

@@ -24,7 +24,6 @@ from conversations.dialogue import Dialogue, Turn
 from dial2vec.draws import share_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.nearest import unit_rows
-from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.ordering import Ordering
 
 Stages = Literal["runs", "clusters"]
@@ -69,10 +68,10 @@ def stages_of(vectors: NDArray[np.float32], *, kind: Stages = "runs") -> list[Se
     return [range(first, last) for first, last in pairwise(bounds)]
 
 
-def shuffled(dialogue: Dialogue, stages: Sequence[Sequence[int]], rng: np.random.Generator) -> Made:
-    """Reorder whole stages."""
+def shuffled(dialogue: Dialogue, stages: Sequence[Sequence[int]], rng: np.random.Generator) -> Dialogue:
+    """Reorder whole stages; a dialogue whose turns are all alike stays."""
     if len(stages) < 2:
-        return Made(dialogue, "it has one turn only, so there is nothing to shuffle")
+        return dialogue
     order = rng.permutation(len(stages))
     turns = _turns(dialogue, [stages[place] for place in order])
     if turns == dialogue.turns:
@@ -81,19 +80,19 @@ def shuffled(dialogue: Dialogue, stages: Sequence[Sequence[int]], rng: np.random
         swaps = [[*stages[:i], stages[i + 1], stages[i], *stages[i + 2 :]] for i in range(len(stages) - 1)]
         others = [other for some in (stages, *swaps) if (other := _turns(dialogue, some)) != dialogue.turns]
         if not others:
-            return Made(dialogue, "its turns are all alike, so every order is the same")
+            return dialogue
         turns = others[rng.integers(len(others))]
-    return Made(replace(dialogue, turns=turns))
+    return replace(dialogue, turns=turns)
 
 
-def shortened(dialogue: Dialogue, stages: Sequence[Sequence[int]], rng: np.random.Generator) -> Made:
-    """Drop one stage such that every speaker keeps at least one turn."""
+def shortened(dialogue: Dialogue, stages: Sequence[Sequence[int]], rng: np.random.Generator) -> Dialogue:
+    """Drop one stage such that every speaker keeps at least one turn; if no stage may go, the dialogue stays."""
     left = [tuple(turn for place, turn in enumerate(dialogue.turns) if place not in dropped) for dropped in stages]
     speakers = {turn.speaker for turn in dialogue.turns}
     whole = [turns for turns in left if {turn.speaker for turn in turns} == speakers]
     if not whole:
-        return Made(dialogue, "without any of its stages a speaker would be gone")
-    return Made(replace(dialogue, turns=whole[rng.integers(len(whole))]))
+        return dialogue
+    return replace(dialogue, turns=whole[rng.integers(len(whole))])
 
 
 def _turns(dialogue: Dialogue, stages: Sequence[Sequence[int]]) -> tuple[Turn, ...]:
@@ -146,7 +145,7 @@ def lengthened(
     *,
     kind: Stages = "runs",
     share: float = FOREIGN_SHARE,
-) -> Made:
+) -> Dialogue:
     """Add random foreign turns where the ordering model has them.
 
     With "runs" each comes into the gap where it fits best, and the own turns keep their order. With "clusters" the
@@ -160,7 +159,7 @@ def lengthened(
     """
     lent = foreign.for_dialogue(dialogue)
     if not len(lent):
-        return Made(dialogue, "no other dialogue has a turn to lend")
+        return dialogue
     speakers = list(dict.fromkeys(turn.speaker for turn in dialogue.turns))
     turns, known = list(dialogue.turns), vectors
     wanted = max(1, share_of(share, len(turns)))
@@ -172,4 +171,4 @@ def lengthened(
         known = np.insert(known, place, foreign.vectors[number], axis=0)
     if kind == "clusters":
         turns = [turns[place] for place in np.argsort(-ordering.ranks(known), kind="stable")]
-    return Made(replace(dialogue, turns=tuple(turns)))
+    return replace(dialogue, turns=tuple(turns))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.masked_model import MaskedModel
 from dial2vec.training.augmentation.ordering import Ordering, fit_ordering
 from dial2vec.training.augmentation.stages import ForeignTurns, Stages, turn_vectors
@@ -68,11 +67,9 @@ class Work(NamedTuple):
 class Way(NamedTuple):
     """One way to augment dialogues.
 
-    :param make: Function from the work to one result per dialogue.
-    :param preserving: True if the intent stays the same.
+    :param make: Function from the work to each dialogue as changed; what cannot be changed stays.
     :param needs: Names of the tools that the way needs.
     """
 
-    make: Callable[[Work], list[Made]]
-    preserving: bool
+    make: Callable[[Work], list[Dialogue]]
     needs: tuple[str, ...]

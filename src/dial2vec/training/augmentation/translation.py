@@ -12,7 +12,6 @@ import torch
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.encoder.backbone import load_with_head
 from dial2vec.errors import ModelError
-from dial2vec.training.augmentation.made import Made
 
 # Width of the beam search, turns translated at a time, and the most tokens of a text and of its translation.
 BEAMS, BATCH, MOST_TOKENS = 4, 16, 256
@@ -58,7 +57,7 @@ class BackTranslation:
     back: Translator
 
 
-def back_translated(models: BackTranslation, dialogues: Sequence[Dialogue]) -> list[Made]:
+def back_translated(models: BackTranslation, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
     """Translate every turn into another language and back. A turn that is too long or comes back blank stays."""
     owners = [(d, t) for d, dialogue in enumerate(dialogues) for t in range(len(dialogue.turns))]
     texts = [dialogues[d].turns[t].text for d, t in owners]
@@ -68,12 +67,7 @@ def back_translated(models: BackTranslation, dialogues: Sequence[Dialogue]) -> l
     for (d, t), text in zip(owners, texts, strict=True):
         own = dialogues[d].turns[t]
         turns[d].append(Turn(own.speaker, text or own.text))
-    return [
-        Made(replace(dialogue, turns=tuple(translated)))
-        if tuple(translated) != dialogue.turns
-        else Made(dialogue, "every turn came back unchanged or blank, or was too long")
-        for dialogue, translated in zip(dialogues, turns, strict=True)
-    ]
+    return [replace(dialogue, turns=tuple(own)) for dialogue, own in zip(dialogues, turns, strict=True)]
 
 
 @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""Ways to augment whole dialogues: one function per way, from `Work` to one result per dialogue.
+"""Ways to augment whole dialogues: one function per way, from `Work` to each dialogue as changed.
 
 `augment` has already checked that the needed tools exist.
 """
@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from dial2vec.draws import augmentation_rng
 from dial2vec.training.augmentation import masked_model, stages, translation
-from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.masked_model import MaskedModel
 from dial2vec.training.augmentation.ordering import Ordering
 from dial2vec.training.augmentation.stages import ForeignTurns
@@ -23,35 +21,17 @@ from dial2vec.training.augmentation.tools import Work
 from dial2vec.training.augmentation.translation import BackTranslation
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A dialogue made from another one.
-
-    :param dialogue: The variant, with id `<original's>#<way>` and the original's split. It keeps the labels if the
-        intent is preserved; otherwise it has none, because they may no longer hold.
-    :param preserving: True if the intent is the original's.
-    :param changed: True if any turn differs from the original.
-    :param note: Clause that says why nothing changed, else "".
-    """
-
-    way: str
-    dialogue: Dialogue
-    preserving: bool
-    changed: bool
-    note: str = ""
-
-
-def insertion(work: Work) -> list[Made]:
+def insertion(work: Work) -> list[Dialogue]:
     """Insert likely words."""
     return masked_model.inserted(cast(MaskedModel, work.tools.masked), work.dialogues, seed=work.seed)
 
 
-def back_translation(work: Work) -> list[Made]:
+def back_translation(work: Work) -> list[Dialogue]:
     """Translate every turn into another language and back."""
     return translation.back_translated(cast(BackTranslation, work.tools.translation), work.dialogues)
 
 
-def shuffling(work: Work) -> list[Made]:
+def shuffling(work: Work) -> list[Dialogue]:
     """Reorder the stages."""
     return [
         stages.shuffled(dialogue, stages.stages_of(vectors, kind=work.tools.stages), rng)
@@ -59,7 +39,7 @@ def shuffling(work: Work) -> list[Made]:
     ]
 
 
-def shortening(work: Work) -> list[Made]:
+def shortening(work: Work) -> list[Dialogue]:
     """Drop one stage."""
     return [
         stages.shortened(dialogue, stages.stages_of(vectors, kind=work.tools.stages), rng)
@@ -67,7 +47,7 @@ def shortening(work: Work) -> list[Made]:
     ]
 
 
-def lengthening(work: Work) -> list[Made]:
+def lengthening(work: Work) -> list[Dialogue]:
     """Insert foreign turns where they fit."""
     foreign, ordering = cast(ForeignTurns, work.tools.foreign), cast(Ordering, work.tools.ordering)
     return [
@@ -76,7 +56,7 @@ def lengthening(work: Work) -> list[Made]:
     ]
 
 
-def replacement(work: Work) -> list[Made]:
+def replacement(work: Work) -> list[Dialogue]:
     """Replace content words, which corrupts the intent."""
     return masked_model.replaced(cast(MaskedModel, work.tools.masked), work.dialogues, seed=work.seed)
 

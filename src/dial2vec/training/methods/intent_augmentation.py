@@ -183,7 +183,7 @@ def intent_augmentation_loss(
     In plain words: turns can be reordered, shortened or lengthened without changing what a dialogue is about; replace
     the words that carry the intent, and it is another dialogue that only looks the same.
 
-    Requirements: variants made by `dial2vec papers augment`.
+    Requirements: variants made by `dial2vec.training.augmentation.augment`.
     Inputs: vectors of dialogues, of one preserving variant each, and of any number of corrupted ones.
     Relations: trains vectors of *dialogues*, as `dial2vec_loss` does, with negatives that keep the dialogue's style.
 
@@ -223,11 +223,8 @@ def kept_variants(
         block, path = dialogues[first : first + BLOCK], folder / f"{way}-{first:08d}.json"
         turns = _read(path)
         if turns is None:
-            made = augment(block, [way], tools=tools(), seed=seed)
-            turns = [
-                [(turn.speaker, turn.text) for turn in variant.dialogue.turns] if variant.changed else None
-                for [variant] in made
-            ]
+            made = augment(block, way, tools=tools(), seed=seed)
+            turns = [variant and [(turn.speaker, turn.text) for turn in variant.turns] for variant in made]
             write_json(path, turns)
             log.info("%s: %d of %d dialogues", way, first + len(block), len(dialogues))
         variants += [
