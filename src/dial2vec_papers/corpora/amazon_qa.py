@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
@@ -18,7 +17,6 @@ PARLAI = r"amazonqa\.txt"
 CATEGORY = r"qa_(?P<category>[^/]+)\.json"
 
 
-@dataclass(frozen=True, slots=True)
 class AmazonQa(FileCorpus):
     """Reader of `qa_<category>.json.gz` (McAuley and Yang 2016), or of `amazonqa.txt`, which ParlAI makes of them.
 
@@ -28,7 +26,7 @@ class AmazonQa(FileCorpus):
     """
 
     splitting: ClassVar[Splitting] = "shuffled"
-    source: ClassVar[str] = "http://jmcauley.ucsd.edu/data/amazon/qa/ (qa_<category>.json.gz)"
+    source = "http://jmcauley.ucsd.edu/data/amazon/qa/ (qa_<category>.json.gz)"
     expected: ClassVar[Mapping[str, str]] = {"qa_<category>.json.gz": rf"{CATEGORY}|{PARLAI}"}
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from conversations.dialogue import Origin, Quarantined, RecordError
 from dial2vec_papers.corpora.file_corpus import ArchiveCorpus, CorpusFiles, Placed, expect, id_below
@@ -16,7 +15,6 @@ SPEAKERS = {"User": "user", "Wizard": "system"}
 CHAT = "chat"
 
 
-@dataclass(frozen=True, slots=True)
 class Bitod(ArchiveCorpus):
     """Reader of the upstream archive (Lin et al. 2021; Apache-2.0).
 
@@ -26,7 +24,7 @@ class Bitod(ArchiveCorpus):
     intents ("intents").
     """
 
-    url: ClassVar[str | None] = "https://github.com/HLTCHKUST/BiToD/archive/refs/heads/main.zip"
+    url = "https://github.com/HLTCHKUST/BiToD/archive/refs/heads/main.zip"
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the English dialogues of all three splits, one dialogue in memory at a time."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import RecordError
@@ -11,7 +9,6 @@ from dial2vec.data.corpora.corpus import Splitting
 from dial2vec_papers.corpora.file_corpus import Element, ListCorpus, Lists, expect, literal
 
 
-@dataclass(frozen=True, slots=True)
 class CamRest676(ListCorpus):
     """Reader of `CamRest676.json` (Wen et al. 2017; CC BY 4.0): 676 dialogues; users begin, the system answers.
 
@@ -19,11 +16,11 @@ class CamRest676(ListCorpus):
     order; here the splits are drawn by `seed`.
     """
 
-    url: ClassVar[str | None] = "https://github.com/shawnwun/NNDIAL/archive/refs/heads/master.zip"
+    url = "https://github.com/shawnwun/NNDIAL/archive/refs/heads/master.zip"
     splitting: ClassVar[Splitting] = "shuffled"
-    source: ClassVar[str] = "https://github.com/shawnwun/NNDIAL (data/CamRest676.json)"
+    source = "https://github.com/shawnwun/NNDIAL (data/CamRest676.json)"
     lists: ClassVar[Lists] = {"CamRest676.json": ("", None)}
-    expected: ClassVar[Mapping[str, str]] = literal(lists)
+    expected = literal(lists)
 
     def dialogue(self, record: Element) -> dict[str, Any]:
         """Convert a dialogue: a turn of upstream has what the user said and what the system answered."""

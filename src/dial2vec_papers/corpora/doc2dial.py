@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from conversations.dialogue import Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
@@ -19,7 +18,6 @@ SHARED_TASK = ("testdev", "finaltest")
 WRAPPER = "dial_data"
 
 
-@dataclass(frozen=True, slots=True)
 class Doc2dial(ArchiveCorpus):
     """Reader of the upstream archive (Feng et al. 2020; CC BY 3.0).
 
@@ -29,7 +27,7 @@ class Doc2dial(ArchiveCorpus):
     the answer; its domain `cdccov19` is quarantined.
     """
 
-    url: ClassVar[str | None] = "https://doc2dial.github.io/file/doc2dial_v1.0.1.zip"
+    url = "https://doc2dial.github.io/file/doc2dial_v1.0.1.zip"
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the dialogues of train, dev and test, one domain of one file in memory at a time."""

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
-from dial2vec_papers.corpora.file_corpus import CorpusFiles, FileCorpus, Placed, expect
+from dial2vec_papers.corpora.file_corpus import SPLITS, CorpusFiles, FileCorpus, Placed, expect
 from dial2vec_papers.corpora.source_files import SourceFile, json_of, lines_of, listed_twice
 
-SPLITS = ("train", "dev", "test")
 # Folder of the recording day and call.
 CALL = r"(?P<call>[^/]+/[^/]+)"
 LOG = CALL + r"/log\.json"
 LABEL = CALL + r"/label\.json"
 
 
-@dataclass(frozen=True, slots=True)
 class Dstc2(FileCorpus):
     """Reader of the upstream archives (Henderson et al. 2014): 1,612, 506 and 1,117 calls.
 
@@ -26,7 +23,7 @@ class Dstc2(FileCorpus):
     restaurants. `dstc2_traindev.tar.gz` and `dstc2_test.tar.gz` are both needed, as they are or unpacked.
     """
 
-    source: ClassVar[str] = "https://github.com/matthen/dstc (dstc2_traindev.tar.gz and dstc2_test.tar.gz)"
+    source = "https://github.com/matthen/dstc (dstc2_traindev.tar.gz and dstc2_test.tar.gz)"
     expected: ClassVar[Mapping[str, str]] = {
         **{f"dstc2_{split}.flist": rf"dstc2_{split}\.flist" for split in SPLITS},
         "log.json": LOG,

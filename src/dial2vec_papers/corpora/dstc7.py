@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from conversations.dialogue import Origin, Quarantined, RecordError
+from conversations.dialogue import Origin, RecordError
 from dial2vec.errors import CorpusError
 from dial2vec_papers.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed, expect, known_id, literal
 from dial2vec_papers.corpora.source_files import SourceFile, records_of, rows_of
@@ -22,7 +21,6 @@ SUBTASK = r"(?:[._-](?:subtask|scenario)[._-]?1)?"
 CASE = r"(?:[._-](?:test)?case[._-]?(?P<part>\d))?"
 
 
-@dataclass(frozen=True, slots=True)
 class Dstc7(CandidateCorpus):
     """Base of the readers of subtask 1 (Gunasekara et al. 2019).
 
@@ -32,14 +30,9 @@ class Dstc7(CandidateCorpus):
     """
 
     # Speaker of the responses.
-    answering: ClassVar[str] = ""
+    answering = ""
     # Table with the answers of test.
-    answers: ClassVar[str] = ""
-
-    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
-        """Yield the records of all splits."""
-        for split in ("train", "dev", "test"):
-            yield from self.query_records(sources, split)
+    answers = ""
 
     def query_records(self, sources: CorpusFiles, split: str) -> Iterator[Placed]:
         """Yield the records of a split, those of test with their answers."""
@@ -82,21 +75,17 @@ class Dstc7(CandidateCorpus):
         return next(name for name in self.expected if f"_{split}_" in name)
 
 
-@dataclass(frozen=True, slots=True)
 class Dstc7Ubuntu(Dstc7):
     """Ubuntu: 100,000, 5,000 and 1,000 contexts; `participant_2` responds."""
 
-    source: ClassVar[str] = (
-        "https://ibm.github.io/dstc-noesis/public/datasets.html (or http://parl.ai/downloads/dstc7/dstc7_v2.tgz)"
-    )
-    answering: ClassVar[str] = "participant_2"
-    answers: ClassVar[str] = "ubuntu_responses_subtask_1.tsv"
-    expected: ClassVar[Mapping[str, str]] = literal(
+    source = "https://ibm.github.io/dstc-noesis/public/datasets.html (or http://parl.ai/downloads/dstc7/dstc7_v2.tgz)"
+    answering = "participant_2"
+    answers = "ubuntu_responses_subtask_1.tsv"
+    expected = literal(
         [*(f"ubuntu_{split}_subtask_1.json" for split in ("train", "dev", "test")), "ubuntu_responses_subtask_1.tsv"]
     )
 
 
-@dataclass(frozen=True, slots=True)
 class Dstc7Advising(Dstc7):
     """Advising: 100,000 and 500 contexts, and two test sets of 500 (`case_1`, `case_2`); the advisor responds.
 
@@ -104,9 +93,9 @@ class Dstc7Advising(Dstc7):
     Upstream's archives are `advising.scenario-1.train.json` with `may30.train.scenario-1.json` in it, and so on.
     """
 
-    source: ClassVar[str] = "https://ibm.github.io/dstc-noesis/public/datasets.html"
-    answering: ClassVar[str] = "advisor"
-    answers: ClassVar[str] = "advising_responses_subtask_1.tsv"
+    source = "https://ibm.github.io/dstc-noesis/public/datasets.html"
+    answering = "advisor"
+    answers = "advising_responses_subtask_1.tsv"
     expected: ClassVar[Mapping[str, str]] = {
         "advising_train_subtask_1.json": rf"{ADVISING}train{SUBTASK}\.json",
         "advising_dev_subtask_1.json": rf"{ADVISING}(?:dev|valid){SUBTASK}\.json",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any
 
-from conversations.dialogue import Origin, Quarantined, RecordError
+from conversations.dialogue import Origin, RecordError
 from dial2vec_papers.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
 from dial2vec_papers.corpora.source_files import SourceFile, rows_of
 
-FILES = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
 # In the sample of upstream's repository the files are named `train`, `valid` and `test`.
 PATTERNS = {"train.txt": r"train(?:\.txt)?", "dev.txt": r"(?:dev|valid)(?:\.txt)?", "test.txt": r"test(?:\.txt)?"}
 RIGHT, WRONG = "1", "0"
@@ -21,7 +19,6 @@ SPEAKERS = ("customer", "shop")
 Row = tuple[int, list[str]]
 
 
-@dataclass(frozen=True, slots=True)
 class Ecd(CandidateCorpus):
     """Reader of `train.txt`, `dev.txt` and `test.txt` (Zhang et al. 2018).
 
@@ -31,17 +28,12 @@ class Ecd(CandidateCorpus):
     stay separated by blanks, as upstream has them. Ids are `<split>/<first line>`.
     """
 
-    source: ClassVar[str] = "https://github.com/cooelf/DeepUtteranceAggregation (E-commerce dataset)"
-    expected: ClassVar[Mapping[str, str]] = PATTERNS
-
-    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
-        """Yield the groups of lines of all splits."""
-        for split in FILES:
-            yield from self.query_records(sources, split)
+    source = "https://github.com/cooelf/DeepUtteranceAggregation (E-commerce dataset)"
+    expected = PATTERNS
 
     def query_records(self, sources: CorpusFiles, split: str) -> Iterator[Placed]:
         """Yield the groups of lines with the same context."""
-        file = sources.only(self.expected[FILES[split]])
+        file = sources.only(self.expected[f"{split}.txt"])
         for _, group in groupby(_rows(file), key=lambda row: row[1][1:-1]):
             for rows in _groups(group):
                 yield Origin(file.address, rows[0][0]), (split, rows)

@@ -18,6 +18,7 @@ from dial2vec_papers.corpora.fetch import fetch_archive
 from dial2vec_papers.corpora.response_queries import ResponseQuery, query_from_record
 from dial2vec_papers.corpora.source_files import SourceFile, matching_files, open_sources, records_of
 
+SPLITS = ("train", "dev", "test")
 Raw = TypeVar("Raw")
 Made = TypeVar("Made")
 Kind = TypeVar("Kind", dict[str, Any], list[Any], str)
@@ -188,7 +189,6 @@ class FileCorpus:
             return self.absent(sources)
 
 
-@dataclass(frozen=True, slots=True)
 class ListCorpus(FileCorpus):
     """Base of a reader whose files are JSON lists of dialogues."""
 
@@ -210,7 +210,6 @@ class ListCorpus(FileCorpus):
         return known_id(record.group, record.content, self.key)
 
 
-@dataclass(frozen=True, slots=True)
 class ArchiveCorpus(FileCorpus):
     """Base of a reader of the single zip that `dial2vec fetch` brings; paths are those below its top folder."""
 
@@ -231,9 +230,13 @@ class ArchiveCorpus(FileCorpus):
         return sources.lack(f"usable {self.content}") if self.content else None
 
 
-@dataclass(frozen=True, slots=True)
 class CandidateCorpus(FileCorpus):
     """Base of a reader whose dev and test have contexts with candidate responses."""
+
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
+        """Yield the queries of all splits, which are dialogues, too."""
+        for split in SPLITS:
+            yield from self.query_records(sources, split)
 
     def query_records(self, sources: CorpusFiles, split: str) -> Iterator[Placed]:
         """Yield the records of a split that are queries."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import RecordError
@@ -13,15 +11,14 @@ from dial2vec_papers.corpora.file_corpus import Element, ListCorpus, Lists, expe
 AUTHORS = ("user", "wizard")
 
 
-@dataclass(frozen=True, slots=True)
 class Frames(ListCorpus):
     """Reader of `frames.json` (El Asri et al. 2017; 1,369 dialogues). No labels: all are about flights and hotels."""
 
     splitting: ClassVar[Splitting] = "shuffled"
-    source: ClassVar[str] = "https://www.microsoft.com/en-us/research/project/frames-dataset/ (Frames-dataset.zip)"
+    source = "https://www.microsoft.com/en-us/research/project/frames-dataset/ (Frames-dataset.zip)"
     lists: ClassVar[Lists] = {"frames.json": ("", None)}
-    expected: ClassVar[Mapping[str, str]] = literal(lists)
-    key: ClassVar[str] = "id"
+    expected = literal(lists)
+    key = "id"
 
     def dialogue(self, record: Element) -> dict[str, Any]:
         """Convert a dialogue."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dial2vec_papers.corpora.file_corpus import Element, ListCorpus, Lists, expect, id_below, literal
@@ -11,7 +9,6 @@ from dial2vec_papers.corpora.file_corpus import Element, ListCorpus, Lists, expe
 DOMAINS = {"M": "movie", "R": "restaurant"}
 
 
-@dataclass(frozen=True, slots=True)
 class Gsim(ListCorpus):
     """Reader of the upstream archive (Shah et al. 2018): 1,500, 469 and 1,039 dialogues (upstream's README).
 
@@ -19,17 +16,15 @@ class Gsim(ListCorpus):
     not in the first one. The label is the domain: movie (Sim-M) or restaurant (Sim-R).
     """
 
-    url: ClassVar[str | None] = (
-        "https://github.com/google-research-datasets/simulated-dialogue/archive/refs/heads/master.zip"
-    )
-    source: ClassVar[str] = "https://github.com/google-research-datasets/simulated-dialogue"
-    in_parts: ClassVar[bool] = True
+    url = "https://github.com/google-research-datasets/simulated-dialogue/archive/refs/heads/master.zip"
+    source = "https://github.com/google-research-datasets/simulated-dialogue"
+    in_parts = True
     lists: ClassVar[Lists] = {
         f"sim-{letter}/{split}.json": (f"{domain}/{split}", split)
         for letter, domain in DOMAINS.items()
         for split in ("train", "dev", "test")
     }
-    expected: ClassVar[Mapping[str, str]] = literal(lists)
+    expected = literal(lists)
 
     def dialogue(self, record: Element) -> dict[str, Any]:
         """Convert a dialogue."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -18,7 +17,6 @@ N_CELLS = 6
 SPEAKERS = {"0": "customer", "1": "waiter"}
 
 
-@dataclass(frozen=True, slots=True)
 class Jddc(FileCorpus):
     """Reader of `chat.txt` (Chen et al. 2020), one message a line; lines of one session follow each other.
 
@@ -28,8 +26,8 @@ class Jddc(FileCorpus):
     """
 
     splitting: ClassVar[Splitting] = "shuffled"
-    source: ClassVar[str] = "JD's JDDC (chat.txt), which its owner gives to researchers who apply for it"
-    expected: ClassVar[Mapping[str, str]] = literal([FILE])
+    source = "JD's JDDC (chat.txt), which its owner gives to researchers who apply for it"
+    expected = literal([FILE])
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the sessions."""

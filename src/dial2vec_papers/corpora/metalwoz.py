@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
@@ -21,7 +20,6 @@ NESTED = re.compile(r"(?:.*/)?[^/]*metalwoz[^/]*\.zip", re.IGNORECASE)
 TASK_FILE = "tasks.txt"
 
 
-@dataclass(frozen=True, slots=True)
 class Metalwoz(ArchiveCorpus):
     """Reader of the upstream archive (Lee et al. 2019; Microsoft Research Data License, not to be passed on).
 
@@ -30,11 +28,9 @@ class Metalwoz(ArchiveCorpus):
     instead; its dialogues are in a zip within the zip.
     """
 
-    url: ClassVar[str | None] = (
-        "https://download.microsoft.com/download/E/B/8/EB84CB1A-D57D-455F-B905-3ABDE80404E5/metalwoz-v1.zip"
-    )
+    url = "https://download.microsoft.com/download/E/B/8/EB84CB1A-D57D-455F-B905-3ABDE80404E5/metalwoz-v1.zip"
     splitting: ClassVar[Splitting] = "shuffled"
-    content: ClassVar[str] = "dialogues/<DOMAIN>.txt"
+    content = "dialogues/<DOMAIN>.txt"
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the dialogues, one domain in memory at a time, domains in the order of their names."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -21,7 +20,6 @@ SPEAKERS = ("user", "agent")
 Row = tuple[int, list[str]]
 
 
-@dataclass(frozen=True, slots=True)
 class MsrE2e(FileCorpus):
     """Reader of the upstream archive (Li et al. 2018): 10,087 dialogues by its paper; the label is the domain.
 
@@ -29,11 +27,11 @@ class MsrE2e(FileCorpus):
     with a comma stands in quotation marks, which are removed.
     """
 
-    url: ClassVar[str | None] = "https://github.com/xiul-msr/e2e_dialog_challenge/archive/refs/heads/master.zip"
+    url = "https://github.com/xiul-msr/e2e_dialog_challenge/archive/refs/heads/master.zip"
     splitting: ClassVar[Splitting] = "shuffled"
-    in_parts: ClassVar[bool] = True
-    source: ClassVar[str] = "https://github.com/xiul-msr/e2e_dialog_challenge (data/)"
-    expected: ClassVar[Mapping[str, str]] = literal(f"{domain}_all.tsv" for domain in DOMAINS)
+    in_parts = True
+    source = "https://github.com/xiul-msr/e2e_dialog_challenge (data/)"
+    expected = literal(f"{domain}_all.tsv" for domain in DOMAINS)
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the sessions of all domains."""

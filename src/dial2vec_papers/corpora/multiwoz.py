@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from conversations.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
@@ -28,7 +28,6 @@ POOL_SEED = 2022
 Places = Callable[[str], Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
 class Multiwoz(ArchiveCorpus):
     """Reader of the upstream archive (Budzianowski et al. 2018, Eric et al. 2020; MIT).
 
@@ -41,7 +40,7 @@ class Multiwoz(ArchiveCorpus):
     fewer than 2,161 dialogues is used whole, 1,077 parts of 2,161 (rounded down) for dev.
     """
 
-    url: ClassVar[str | None] = "https://github.com/budzianowski/multiwoz/raw/master/data/MultiWOZ_2.1.zip"
+    url = "https://github.com/budzianowski/multiwoz/raw/master/data/MultiWOZ_2.1.zip"
 
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the dialogues, one in memory at a time; the pool takes two passes over the archive.

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
@@ -30,7 +29,6 @@ NO_ANSWER = "{}"
 Row = dict[str, str | None]
 
 
-@dataclass(frozen=True, slots=True)
 class SelfDialogue(ArchiveCorpus):
     """Reader of the upstream archive (Fainberg et al. 2018; BSD 3-Clause).
 
@@ -39,9 +37,9 @@ class SelfDialogue(ArchiveCorpus):
     used if `Reject` is empty and its worker is not blocked; `AssignmentStatus` is ignored.
     """
 
-    url: ClassVar[str | None] = "https://github.com/jfainberg/self_dialogue_corpus/archive/refs/heads/main.zip"
+    url = "https://github.com/jfainberg/self_dialogue_corpus/archive/refs/heads/main.zip"
     splitting: ClassVar[Splitting] = "shuffled"
-    content: ClassVar[str] = "<top folder>/corpus/<topic>/*.csv"
+    content = "<top folder>/corpus/<topic>/*.csv"
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the rows, one batch in memory at a time, topics and batches sorted by name; note if they are blocked.

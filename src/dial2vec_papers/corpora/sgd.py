@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from conversations.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
@@ -16,7 +15,6 @@ FILES = {"train": 127, "dev": 20, "test": 34}
 DIALOGUE_FILE = re.compile(r"(train|dev|test)/dialogues_\d+\.json")
 
 
-@dataclass(frozen=True, slots=True)
 class Sgd(ArchiveCorpus):
     """Reader of the upstream archive (Rastogi et al. 2020; CC BY-SA 4.0).
 
@@ -25,9 +23,7 @@ class Sgd(ArchiveCorpus):
     because upstream ids repeat across splits.
     """
 
-    url: ClassVar[str | None] = (
-        "https://github.com/google-research-datasets/dstc8-schema-guided-dialogue/archive/refs/heads/master.zip"
-    )
+    url = "https://github.com/google-research-datasets/dstc8-schema-guided-dialogue/archive/refs/heads/master.zip"
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the dialogues of all three splits, one member of the archive in memory at a time."""

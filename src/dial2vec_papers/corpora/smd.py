@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import RecordError
@@ -12,7 +10,6 @@ from dial2vec_papers.corpora.file_corpus import Element, ListCorpus, Lists, expe
 SPEAKERS = ("driver", "assistant")
 
 
-@dataclass(frozen=True, slots=True)
 class Smd(ListCorpus):
     """Reader of the Stanford Multi-Domain dialogues (Eric et al. 2017): 2,425, 302 and 304 dialogues.
 
@@ -20,10 +17,10 @@ class Smd(ListCorpus):
     because upstream numbers scenarios, not dialogues.
     """
 
-    url: ClassVar[str | None] = "http://nlp.stanford.edu/projects/kvret/kvret_dataset_public.zip"
-    source: ClassVar[str] = "http://nlp.stanford.edu/projects/kvret/kvret_dataset_public.zip"
+    url = "http://nlp.stanford.edu/projects/kvret/kvret_dataset_public.zip"
+    source = "http://nlp.stanford.edu/projects/kvret/kvret_dataset_public.zip"
     lists: ClassVar[Lists] = {f"kvret_{split}_public.json": (split, split) for split in ("train", "dev", "test")}
-    expected: ClassVar[Mapping[str, str]] = literal(lists)
+    expected = literal(lists)
 
     def name(self, record: Element) -> str:
         """Return the id of a record."""

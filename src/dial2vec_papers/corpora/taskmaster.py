@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import Origin, Quarantined, RecordError
 from dial2vec.data.corpora.corpus import Splitting
 from dial2vec_papers.corpora.file_corpus import (
+    SPLITS,
     CorpusFiles,
     Element,
     ListCorpus,
@@ -20,7 +20,6 @@ from dial2vec_papers.corpora.file_corpus import (
 )
 from dial2vec_papers.corpora.source_files import SourceFile, lines_of, listed_twice, records_of
 
-SPLITS = ("train", "dev", "test")
 # First word of `instruction_id` -> name of the task in upstream's ontology.
 TASKS = {
     "auto": "auto_repair",
@@ -37,14 +36,13 @@ DELETED = "(deleted)"
 SPEAKERS = ("user", "assistant")
 
 
-@dataclass(frozen=True, slots=True)
 class Taskmaster(ListCorpus):
     """Base of the four readers (Byrne et al. 2019 and 2021; CC BY 4.0): one archive holds all four corpora."""
 
-    url: ClassVar[str | None] = "https://github.com/google-research-datasets/Taskmaster/archive/refs/heads/master.zip"
+    url = "https://github.com/google-research-datasets/Taskmaster/archive/refs/heads/master.zip"
     splitting: ClassVar[Splitting] = "shuffled"
-    source: ClassVar[str] = "https://github.com/google-research-datasets/Taskmaster"
-    key: ClassVar[str] = "conversation_id"
+    source = "https://github.com/google-research-datasets/Taskmaster"
+    key = "conversation_id"
 
     def dialogue(self, record: Element) -> dict[str, Any]:
         """Convert a conversation; removed turns are dropped."""
@@ -62,7 +60,6 @@ class Taskmaster(ListCorpus):
         return group
 
 
-@dataclass(frozen=True, slots=True)
 class Taskmaster1(Taskmaster):
     """Taskmaster 1: 7,708 written and 5,507 spoken dialogues (upstream's README) of 6 tasks.
 
@@ -111,15 +108,13 @@ class Taskmaster1(Taskmaster):
         return TASKS[word]
 
 
-@dataclass(frozen=True, slots=True)
 class Taskmaster2(Taskmaster):
     """Taskmaster 2: spoken dialogues of 7 domains, one file each; the label is the file's name. No official splits."""
 
     lists: ClassVar[Lists] = {f"TM-2-2020/data/{domain}.json": (domain, None) for domain in SPOKEN}
-    expected: ClassVar[Mapping[str, str]] = literal(lists)
+    expected = literal(lists)
 
 
-@dataclass(frozen=True, slots=True)
 class Taskmaster3(Taskmaster):
     """Taskmaster 3: written dialogues about cinema tickets. Upstream's splits are of single turns, and not read."""
 
@@ -131,7 +126,6 @@ class Taskmaster3(Taskmaster):
         return expect(content["vertical"], str, "'vertical'")
 
 
-@dataclass(frozen=True, slots=True)
 class Taskmaster4(Taskmaster3):
     """Taskmaster 4: written dialogues about orders of coffee. No official splits."""
 

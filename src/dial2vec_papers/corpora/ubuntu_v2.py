@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from conversations.dialogue import Origin, Quarantined, RecordError
 from dial2vec_papers.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed, literal
@@ -21,7 +20,6 @@ SPEAKERS = ("participant_1", "participant_2")
 RIGHT, WRONG = ("1", "1.0"), ("0", "0.0")
 
 
-@dataclass(frozen=True, slots=True)
 class UbuntuV2(CandidateCorpus):
     """Reader of the tables of upstream's generator (Lowe et al. 2015; V2 of ubuntu-ranking-dataset-creator).
 
@@ -31,8 +29,8 @@ class UbuntuV2(CandidateCorpus):
     there; `__eou__` ends an utterance, each of which is a turn here. Ids are `<split>/<row>`.
     """
 
-    source: ClassVar[str] = "https://github.com/rkadlec/ubuntu-ranking-dataset-creator (train.csv, valid.csv, test.csv)"
-    expected: ClassVar[Mapping[str, str]] = literal(FILES.values())
+    source = "https://github.com/rkadlec/ubuntu-ranking-dataset-creator (train.csv, valid.csv, test.csv)"
+    expected = literal(FILES.values())
 
     def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the rows of all three splits."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from conversations.dialogue import RecordError
 from dial2vec_papers.corpora.file_corpus import Element, ListCorpus, Lists, expect, literal
 
 
-@dataclass(frozen=True, slots=True)
 class Woz(ListCorpus):
     """Reader of the English files (Wen et al. 2017, Mrksic et al. 2017; Apache-2.0): 600, 200 and 400 dialogues.
 
@@ -18,15 +15,15 @@ class Woz(ListCorpus):
     no labels: all dialogues are about restaurants.
     """
 
-    url: ClassVar[str | None] = "https://github.com/nmrksic/neural-belief-tracker/archive/refs/heads/master.zip"
-    source: ClassVar[str] = "https://github.com/nmrksic/neural-belief-tracker (data/woz)"
+    url = "https://github.com/nmrksic/neural-belief-tracker/archive/refs/heads/master.zip"
+    source = "https://github.com/nmrksic/neural-belief-tracker (data/woz)"
     lists: ClassVar[Lists] = {
         "woz_train_en.json": ("train", "train"),
         "woz_validate_en.json": ("dev", "dev"),
         "woz_test_en.json": ("test", "test"),
     }
-    expected: ClassVar[Mapping[str, str]] = literal(lists)
-    key: ClassVar[str] = "dialogue_idx"
+    expected = literal(lists)
+    key = "dialogue_idx"
 
     def dialogue(self, record: Element) -> dict[str, Any]:
         """Convert a dialogue: before each turn of the user stands what the system had said."""

@@ -7,13 +7,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from conversations.dialogue import Dialogue
+from dial2vec.draws import augmentation_rng
 from dial2vec.encoder.tokens import Batch
-from dial2vec.training.augmentation import perturbations, token_ways, variants
-from dial2vec.training.augmentation.stages import turn_vectors
+from dial2vec.training.augmentation import masked_model, perturbations, stages, token_ways, translation
+from dial2vec.training.augmentation.masked_model import MaskedModel
+from dial2vec.training.augmentation.ordering import Ordering
+from dial2vec.training.augmentation.stages import ForeignTurns, turn_vectors
 from dial2vec.training.augmentation.tools import Tools, Way, Work
+from dial2vec.training.augmentation.translation import BackTranslation
 
 __all__ = ["PERTURBATIONS", "TOKEN_WAYS", "WAYS", "Tools", "augment"]
 
@@ -33,14 +41,61 @@ PERTURBATIONS: dict[str, Callable[..., list[str]]] = {
     "typos": perturbations.mistype_words,
     "synonyms": perturbations.use_synonyms,
 }
+
+
+def insertion(work: Work) -> list[Dialogue]:
+    """Insert likely words."""
+    return masked_model.inserted(cast(MaskedModel, work.tools.masked), work.dialogues, seed=work.seed)
+
+
+def back_translation(work: Work) -> list[Dialogue]:
+    """Translate every turn into another language and back."""
+    return translation.back_translated(cast(BackTranslation, work.tools.translation), work.dialogues)
+
+
+def shuffling(work: Work) -> list[Dialogue]:
+    """Reorder the stages."""
+    return [
+        stages.shuffled(dialogue, stages.stages_of(vectors, kind=work.tools.stages), rng)
+        for dialogue, vectors, rng in _with_draws(work, "shuffling")
+    ]
+
+
+def shortening(work: Work) -> list[Dialogue]:
+    """Drop one stage."""
+    return [
+        stages.shortened(dialogue, stages.stages_of(vectors, kind=work.tools.stages), rng)
+        for dialogue, vectors, rng in _with_draws(work, "shortening")
+    ]
+
+
+def lengthening(work: Work) -> list[Dialogue]:
+    """Insert foreign turns where they fit."""
+    foreign, ordering = cast(ForeignTurns, work.tools.foreign), cast(Ordering, work.tools.ordering)
+    return [
+        stages.lengthened(dialogue, vectors, foreign, ordering, rng, kind=work.tools.stages)
+        for dialogue, vectors, rng in _with_draws(work, "lengthening")
+    ]
+
+
+def replacement(work: Work) -> list[Dialogue]:
+    """Replace content words, which corrupts the intent."""
+    return masked_model.replaced(cast(MaskedModel, work.tools.masked), work.dialogues, seed=work.seed)
+
+
+def _with_draws(work: Work, way: str) -> Iterator[tuple[Dialogue, NDArray[np.float32], np.random.Generator]]:
+    for dialogue, vectors in zip(work.dialogues, work.vectors, strict=True):
+        yield dialogue, vectors, augmentation_rng(work.seed, way, dialogue.dialogue_id)
+
+
 # For `augment`: whole dialogues. All but the last keep the intent.
 WAYS: dict[str, Way] = {
-    "insertion": Way(variants.insertion, needs=("masked",)),
-    "back_translation": Way(variants.back_translation, needs=("translation",)),
-    "shuffling": Way(variants.shuffling, needs=("encoder",)),
-    "shortening": Way(variants.shortening, needs=("encoder",)),
-    "lengthening": Way(variants.lengthening, needs=("encoder", "ordering", "foreign")),
-    "replacement": Way(variants.replacement, needs=("masked",)),
+    "insertion": Way(insertion, needs=("masked",)),
+    "back_translation": Way(back_translation, needs=("translation",)),
+    "shuffling": Way(shuffling, needs=("encoder",)),
+    "shortening": Way(shortening, needs=("encoder",)),
+    "lengthening": Way(lengthening, needs=("encoder", "ordering", "foreign")),
+    "replacement": Way(replacement, needs=("masked",)),
 }
 
 
