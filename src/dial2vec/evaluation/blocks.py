@@ -56,8 +56,6 @@ def _loaded(modules: int) -> ThreadpoolController:
     """Return the loaded libraries that have threads.
 
     To look for them takes as long as a small k-means, and only imported modules bring new ones.
-
-    :param modules: number of imported modules.
     """
     return ThreadpoolController()
 

@@ -95,10 +95,7 @@ def _sorted_keys(cosines: Floats, query: int, codes: NDArray[np.int32]) -> Keys:
 
 
 def _figures(keys: Keys) -> tuple[float, float, float]:
-    """Return Spearman's correlation, average precision and reciprocal rank of a query.
-
-    :param keys: its others, as `_sorted_keys` returns them.
-    """
+    """Return Spearman's correlation, average precision and reciprocal rank of a query."""
     # The lowest byte holds the hit; one byte per other is read faster than four.
     hits = (keys.astype(np.uint8) & 1).view(bool)
     places = np.flatnonzero(hits)

@@ -192,8 +192,6 @@ def _log_model(
     """Store an encoder folder as a pyfunc model and return its id.
 
     Use the client only: MLflow's fluent functions would change the tracking URI of the whole process.
-
-    :param requirements: packages that the encoder needs.
     """
     logged = client.create_logged_model(experiment_id, name="encoder", source_run_id=run_id, model_type="encoder")
     own_id = logged.model_id

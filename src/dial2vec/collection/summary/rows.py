@@ -67,10 +67,7 @@ def table_rows(
 
 
 def _topics_each(counts: Sequence[int], room: int) -> int:
-    """Return the largest number of topics per area with which the table has at most `room` rows, at least 1.
-
-    :param counts: number of topics of each area.
-    """
+    """Return the largest number of topics per area with which the table has at most `room` rows, at least 1."""
     # An area of one topic has one row; another one has a row of its own, and maybe one for the rest.
     heights = {m: sum(1 + (count > 1) * min(count, m + 1) for count in counts) for m in range(max(counts), 1, -1)}
     return next((m for m, height in heights.items() if height <= room), 1)
