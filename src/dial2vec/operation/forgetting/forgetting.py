@@ -34,7 +34,7 @@ from dial2vec.registry.old_versions import trainings
 class ForgetPlan:
     """What forgetting some dialogues does.
 
-    :param held: what each place holds, in the order in which it goes.
+    :param held: files and folders that each place holds, in the order in which it goes.
     :param versions: registered versions whose data held a dialogue.
     :param unknown: registered versions whose data is no longer here.
     """
@@ -119,11 +119,11 @@ def _find(root: Path, corpus: str, ids: Sequence[str]) -> tuple[list[Dialogue], 
     folder, note = Artifacts(root, corpus).data, note_of(root, corpus)
     if not folder.is_dir():
         raise CorpusError(f"there is no data of corpus '{corpus}' in {folder}. Name a corpus of data/.")
-    found = [dialogue_from_record(record) for record in read_json(note)] if note.is_file() else []
-    wanted, others = {*ids, *(dialogue.dialogue_id for dialogue in found)}, list[Dialogue]()
+    versions = [dialogue_from_record(record) for record in read_json(note)] if note.is_file() else []
+    wanted, others = {*ids, *(dialogue.dialogue_id for dialogue in versions)}, list[Dialogue]()
     for path in transcript_files(folder):
         for dialogue in read_dialogues(path, quarantine=[], may_be_empty=True):
-            (found if dialogue.dialogue_id in wanted else others).append(dialogue)
+            (versions if dialogue.dialogue_id in wanted else others).append(dialogue)
     objects: dict[str, list[Dialogue]] = {}
     for path in earlier_files(filter(None, (cache_folder(root), remote_folder(root))), f"{corpus}/"):
         # Of a file that is no transcript.
@@ -131,11 +131,11 @@ def _find(root: Path, corpus: str, ids: Sequence[str]) -> tuple[list[Dialogue], 
             if object_name(path) not in objects:
                 old = read_dialogues(path, quarantine=[], may_be_empty=True)
                 objects[object_name(path)] = [dialogue for dialogue in old if dialogue.dialogue_id in wanted]
-    found += [dialogue for old in objects.values() for dialogue in old]
-    if unknown := [name for name in ids if all(dialogue.dialogue_id != name for dialogue in found)]:
+    versions += [dialogue for old in objects.values() for dialogue in old]
+    if unknown := [name for name in ids if all(dialogue.dialogue_id != name for dialogue in versions)]:
         hint = did_you_mean(unknown[0], [dialogue.dialogue_id for dialogue in others[:10_000]])
         raise CorpusError(f"{folder} has no dialogue {unknown[0]!r}; expected one of its {len(others)} ids.{hint}")
-    return list(dict.fromkeys(found)), others, frozenset(name for name, old in objects.items() if old)
+    return list(dict.fromkeys(versions)), others, frozenset(name for name, old in objects.items() if old)
 
 
 def _who_knew(root: Path, corpus: str, holding: set[str]) -> tuple[list[str], list[str]]:

@@ -59,7 +59,7 @@ class Held(NamedTuple):
     """Something that holds a dialogue.
 
     :param place: path, or address of a storage.
-    :param fate: what becomes of it, and who can remove what is left.
+    :param fate: sentence on what becomes of it, and on who can remove what is left.
     :param remove: removes the dialogue from it; None if it is left.
     """
 
@@ -121,15 +121,15 @@ class Sought:
     def files(self) -> list[Path]:
         """Files and collections of the project that neither an import nor a stage wrote."""
         skipped = {*self.holding, *self.artifacts, self.imported, cache_folder(self.root), remote_folder(self.root)}
-        folders, found = [self.root], list[Path]()
+        folders, files = [self.root], list[Path]()
         for folder in folders:
             for path in sorted(set(folder.iterdir()) - skipped):
                 # A link could lead back.
                 if path.is_dir() and path.name not in OTHERS and not path.is_symlink():
-                    (found if (path / MANIFEST).is_file() else folders).append(path)
+                    (files if (path / MANIFEST).is_file() else folders).append(path)
                 elif path.is_file():
-                    found.append(path)
-        return found
+                    files.append(path)
+        return files
 
 
 def inbox(sought: Sought) -> Iterator[Held]:
@@ -150,7 +150,7 @@ def receipts(sought: Sought) -> Iterator[Held]:
         record = sought.root / "artifacts" / sought.corpus / "import" / f"{name}.json"
         receipt = read_json(record) if record.is_file() else {}
         if receipt.get("masked"):
-            counts = {kind: found | {"samples": []} for kind, found in receipt["masked"].items()}
+            counts = {kind: count | {"samples": []} for kind, count in receipt["masked"].items()}
             yield Held(record, "without its samples", partial(write_json, record, receipt | {"masked": counts}))
         source = Path(receipt.get("source", ""))
         if receipt and source.exists() and source.parent != sought.imported:
