@@ -42,9 +42,7 @@ class Turns(NamedTuple):
 
     def some(self, rows: NDArray[np.int64]) -> Turns:
         """Return the turns of some dialogues."""
-        sizes = np.diff(self.starts)[rows]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], sizes)
+        places, starts = _turns_of(self.starts, rows)
         return Turns(self.tokens[places], self.sides[places], starts)
 
     def weighted(self, idf: NDArray[np.float32]) -> Turns:
@@ -143,10 +141,17 @@ class Design(NamedTuple):
 
     def some(self, dialogues: NDArray[np.int64]) -> Design:
         """Return the design of some dialogues."""
-        sizes = np.diff(self.starts)[dialogues]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        places = np.arange(starts[-1]) + np.repeat(self.starts[dialogues] - starts[:-1], sizes)
+        places, starts = _turns_of(self.starts, dialogues)
         return self._replace(rows=self.rows[places], starts=starts)
+
+
+def _turns_of(
+    starts: NDArray[np.int64], dialogues: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of the turns of some dialogues, and the starts among these."""
+    sizes = np.diff(starts)[dialogues]
+    new = np.concatenate([[0], np.cumsum(sizes)])
+    return np.arange(new[-1]) + np.repeat(starts[dialogues] - new[:-1], sizes), new
 
 
 def _column(sides: NDArray[np.int8], before: int) -> NDArray[np.int64]:
