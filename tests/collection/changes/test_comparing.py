@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from conversations.files import read_json, write_checked_json
 from dial2vec.collection import Collection
 from dial2vec.collection.changes import compare_groups
 from dial2vec.collection.changes.evidence import newcombe
@@ -172,7 +173,7 @@ def test_no_dates_no_groups_and_an_empty_collection_are_refused(make):
 def test_collections_of_two_encoders_are_refused(make):
     second = make(CALLS, name="second", k=0)
     path = second.folder / "collection.json"
-    path.write_text(path.read_text().replace('"fingerprint": "f"', '"fingerprint": "g"'))
+    write_checked_json(path, read_json(path) | {"fingerprint": "g"})
     with pytest.raises(CorpusError, match=r"those of other weights or settings of .*; expected one encoder"):
         compare_groups(make(CALLS, k=3), type(second)(second.folder))
 
