@@ -130,6 +130,8 @@ def test_a_saved_head_is_loaded_with_the_encoder_and_a_removed_one_is_gone(tiny_
 
 def test_a_saved_encoder_whose_head_is_lost_is_not_loaded_without_it(tiny_folder, tmp_path):
     with_head(tiny_folder).save_pretrained(tmp_path / "saved")
+    # As of a version that wrote no checksums.
+    (tmp_path / "saved" / "checksums.json").unlink()
     (tmp_path / "saved" / "dialogue_head.safetensors").unlink()
     with pytest.raises(ModelError, match="is not a whole head"):
         DialogueEncoder.from_pretrained(tmp_path / "saved")
@@ -302,6 +304,10 @@ def test_damaged_weights_give_one_sentence(encoder, tmp_path):
     encoder.save_pretrained(tmp_path / "saved")
     weights = tmp_path / "saved" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(ModelError, match="is damaged: it has 1000 bytes"):
+        DialogueEncoder.from_pretrained(tmp_path / "saved")
+    # As of a version that wrote no checksums.
+    (tmp_path / "saved" / "checksums.json").unlink()
     with pytest.raises(ModelError, match="cannot be loaded as an encoder"):
         DialogueEncoder.from_pretrained(tmp_path / "saved")
 
@@ -309,5 +315,6 @@ def test_damaged_weights_give_one_sentence(encoder, tmp_path):
 def test_half_written_settings_give_one_sentence(encoder, tmp_path):
     encoder.save_pretrained(tmp_path / "saved")
     (tmp_path / "saved" / "dialogue_encoder.json").write_text('{"pool')
+    (tmp_path / "saved" / "checksums.json").unlink()
     with pytest.raises(ModelError, match="not whole JSON"):
         DialogueEncoder.from_pretrained(tmp_path / "saved")

@@ -67,7 +67,10 @@ def model_folder(path: str | Path) -> Iterator[Path]:
         write_checksums(folder, without=(CARD_FILE,))
 
 
-def check_files(folder: str | Path, mend: str = "Bring it back from a backup, or save the model again.") -> None:
+AGAIN = f"Bring it back from a backup, or save the model again; if it was changed on purpose, remove {CHECKSUMS}."
+
+
+def check_files(folder: str | Path, mend: str = AGAIN) -> None:
     """Raise `ModelError` if a file of a model differs from its checksum; a model without checksums passes.
 
     :param mend: sentence on what to do then.

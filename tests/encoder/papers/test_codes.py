@@ -80,6 +80,8 @@ def test_codes_are_saved_with_the_encoder_and_change_no_dialogue(saved, tiny_fol
 def test_codes_that_are_missing_or_of_another_number_are_refused(saved, damage, said):
     from safetensors.torch import save_file
 
+    # As of a version that wrote no checksums.
+    (saved[1] / "checksums.json").unlink(missing_ok=True)
     (saved[1] / CODES).unlink()
     if damage == "other":
         save_file({"codes": torch.zeros(2, 16)}, saved[1] / CODES)
