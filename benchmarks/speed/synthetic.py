@@ -14,6 +14,7 @@ from conversations.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.collection import Collection, add
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, none_split_off, write_clusters
 from dial2vec.collection.clustering.levels import Area, FineTopic
+from dial2vec.encoder.checksums import note
 
 AREAS, CLOUDS, PARTS, DIMENSION = 6, 60, 3, 384
 WORDS = (
@@ -35,7 +36,8 @@ def made_up_collection(folder: Path, count: int) -> None:
     write_dialogues(source, (made_up(number, int(clouds[number]), words[number]) for number in range(count)))
     add(folder, source, encoder=student.made_up(), turns=False)
     source.unlink()
-    write_vectors(folder / "vectors.f32", clouds, random)
+    write_vectors(path := folder / "vectors.f32", clouds, random)
+    note(path, path.stat().st_size, afresh=True)
     write_topics(Collection(folder), clouds, random.integers(PARTS, size=count))
 
 
