@@ -145,9 +145,7 @@ class Design(NamedTuple):
         return self._replace(rows=self.rows[places], starts=starts)
 
 
-def _turns_of(
-    starts: NDArray[np.int64], dialogues: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _turns_of(starts: NDArray[np.int64], dialogues: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the places of the turns of some dialogues, and the starts among these."""
     sizes = np.diff(starts)[dialogues]
     new = np.concatenate([[0], np.cumsum(sizes)])
