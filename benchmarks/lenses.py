@@ -31,6 +31,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -208,7 +209,7 @@ def by_minilm(parts: dict[str, Part], turns: dict[str, Turns]) -> Callable[[Draw
 
         def judge(side: str) -> Any:
             spoken = dense[side].rows @ weights[:-1]
-            chances = 1 / (1 + np.exp(-(pooled(spoken, dense[side].starts) + weights[-1])))
+            chances = expit(pooled(spoken, dense[side].starts) + weights[-1])
             best = [part.argmax() for part in np.split(spoken, dense[side].starts[1:-1])]
             return chances, np.array(best)
 

@@ -48,7 +48,12 @@ COMPARED, ANSWER_TOKENS = 50, 10
     metavar="LABEL=ID",
     help="A dialogue with this label, or none; may be repeated.",
 )
-@click.option("--examples", "file", type=click.Path(path_type=Path), help="CSV file with dialogue_id and label.")
+@click.option(
+    "--examples",
+    "file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="CSV file with dialogue_id and label.",
+)
 @click.option("--from", "key", metavar="KEY", help="Key of the metadata whose values are the labels of examples.")
 @click.option("--ask", is_flag=True, help="Ask for the labels of about twenty varied dialogues.")
 @click.option(
@@ -87,10 +92,6 @@ def lens(
     collection = CollectionFolder(folder)
     labelled = read_examples(own := examples_file(folder, name))
     if file is not None:
-        if not file.exists():
-            raise CorpusError(
-                f"{file} does not exist; expected a CSV file with dialogue_id and label. Correct --examples."
-            )
         labelled |= read_examples(file)
     if key is not None:
         labelled |= of_metadata(collection, key)

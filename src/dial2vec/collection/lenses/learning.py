@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save
 from scipy.sparse import csr_array
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
@@ -165,13 +165,13 @@ def _learn_label(data: LensData, design: Design, known: Floats, seed: int) -> tu
     ways = [sentences, sentences[:0]] if len(sentences) and n >= CALIBRATED else [sentences]
     tried = [_cross_fitted(design, known, n, also, seed) for also in ways]
     lines = [_line(scores, is_so) for scores in tried]
-    chances = [_chances(scores, line) for scores, line in zip(tried, lines, strict=True)]
+    chances = [expit(scores * line[0] + line[1]) for scores, line in zip(tried, lines, strict=True)]
     best = int(np.argmin([log_loss(is_so, chance, labels=[0, 1]) for chance in chances]))
     used = np.concatenate([np.arange(n), ways[best]])
     parameters = _self_trained(design, known, used, n)
     quality = Quality(
-        auroc=float(roc_auc_score(is_so, tried[best])),
-        interval=_interval(is_so, tried[best]),
+        auroc=(area := float(roc_auc_score(is_so, tried[best]))),
+        interval=_interval(is_so, tried[best], area),
         precision=float(average_precision_score(is_so, tried[best])),
         error=calibration_error(is_so, chances[best]),
         examples=int(is_so.sum()),
@@ -212,19 +212,14 @@ def _line(scores: Floats, is_so: Floats) -> Floats:
     return np.array([max(fitted.coef_[0, 0], 1e-3), fitted.intercept_[0]])
 
 
-def _chances(scores: Floats, line: Floats) -> Floats:
-    return 1 / (1 + np.exp(-(scores * line[0] + line[1])))
-
-
-def _interval(is_so: Floats, scores: Floats) -> tuple[float, float]:
-    """Return the 95 % interval of the area under the ROC curve (DeLong et al. 1988), in [0, 1]."""
+def _interval(is_so: Floats, scores: Floats, area: float) -> tuple[float, float]:
+    """Return the 95 % interval of an area under the ROC curve (DeLong et al. 1988), in [0, 1]."""
     sides = scores[is_so == 1], scores[is_so == 0]
-    area, variance = 0.0, 0.0
+    variance = 0.0
     for own, other in (sides, sides[::-1]):
         ordered = np.sort(other)
         # Share of the other side below each score, ties by half.
         below = (np.searchsorted(ordered, own) + np.searchsorted(ordered, own, side="right")) / 2 / len(other)
-        area = 1 - float(below.mean())
         variance += float(below.var(ddof=1)) / len(own)
     reach = 1.96 * variance**0.5
     return max(0.0, area - reach), min(1.0, area + reach)
