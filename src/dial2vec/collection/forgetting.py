@@ -15,8 +15,9 @@ from pathlib import Path
 from conversations.dialogue import write_dialogues
 from conversations.files import atomic_path
 from dial2vec.collection.adding import add
-from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.collection_folder import LENSES, CollectionFolder
 from dial2vec.collection.explorer.packing import json_of_packed
+from dial2vec.collection.lenses.examples import read_examples, write_examples
 from dial2vec.data.corpora.transcripts import LABELS, read_labels, without_mark
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.files import folder_lock
@@ -28,7 +29,9 @@ CONTENT = re.compile(r'<script type="text/plain" id="content">([^<]+)<')
 
 
 def forget_in_collection(folder: Path, ids: Set[str]) -> list[str]:
-    """Make a collection again without the dialogues of these ids; groups, maps and answers are left out.
+    """Make a collection again without the dialogues of these ids; groups, maps and lenses are left out.
+
+    What people wrote stays, also the examples of lenses.
 
     The vectors are computed again by the collection's own encoder. The old folder stays until the new one is complete.
     A collection without others is empty then.
@@ -54,6 +57,10 @@ def forget_in_collection(folder: Path, ids: Set[str]) -> list[str]:
             if (folder / name).is_file():
                 shutil.copy2(folder / name, temporary / name)
                 without_dialogues(temporary / name, ids)
+        for path in (folder / LENSES).glob("*.examples.csv"):
+            (temporary / LENSES).mkdir(exist_ok=True)
+            left = {name: label for name, label in read_examples(path).items() if name not in ids}
+            write_examples(temporary / LENSES / path.name, left)
     return known
 
 

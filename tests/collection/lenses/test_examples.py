@@ -6,7 +6,8 @@ import pytest
 
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_assignment
-from dial2vec.collection.lenses.examples import of_metadata, read_examples, varied, write_examples
+from dial2vec.collection.forgetting import forget_in_collection
+from dial2vec.collection.lenses.examples import examples_file, of_metadata, read_examples, varied, write_examples
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import GENERAL, resolve
 from dial2vec.errors import CorpusError
@@ -62,3 +63,12 @@ def test_a_key_with_too_many_values_or_of_another_name_gives_no_examples(collect
     with pytest.raises(CorpusError, match="'number' has 30 values; expected at most 20"):
         of_metadata(numbered, "number")
     assert list(of_metadata(numbered, "won").values()) == ["true"] * 3 + ["false"] * 27
+
+
+def test_the_examples_of_others_stay_when_a_dialogue_is_forgotten(tmp_path):
+    made = indexed(tmp_path / "calls", calls(12)[0], load_encoder(resolve(GENERAL)))
+    path = examples_file(made.folder, "end")
+    path.parent.mkdir()
+    write_examples(path, {"call-0-1": "failed", "call-0-2": "none"})
+    assert forget_in_collection(made.folder, {"call-0-1"}) == ["call-0-1"]
+    assert read_examples(path) == {"call-0-2": "none"}
