@@ -145,9 +145,9 @@ class Page:
         self.ask("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
     def key(self, name: str) -> None:
-        """Press a key that has a name in `KEYS`."""
+        """Press a key: a letter, a digit, or one of `KEYS`."""
         text = {"text": "\r"} if name == "Enter" else {"text": name} if len(name) == 1 else {}
-        about = {"key": name, "windowsVirtualKeyCode": KEYS[name]}
+        about = {"key": name, "windowsVirtualKeyCode": KEYS.get(name) or ord(name.upper())}
         self.ask("Input.dispatchKeyEvent", type="keyDown", **about, **text)
         self.ask("Input.dispatchKeyEvent", type="keyUp", **about)
 

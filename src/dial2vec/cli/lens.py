@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from dial2vec.errors import CorpusError, did_you_mean
 if TYPE_CHECKING:
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.lenses import Lens, LensLabel
+    from dial2vec.collection.lenses.asking import Questions
 
 # Dialogues shown per label, and the least width of their turns; dialogues that a person is asked about.
 SHOWN, MIN_TEXT, ASKED = 2, 40, 20
@@ -56,6 +58,8 @@ COMPARED, ANSWER_TOKENS = 50, 10
 )
 @click.option("--from", "key", metavar="KEY", help="Key of the metadata whose values are the labels of examples.")
 @click.option("--ask", is_flag=True, help="Ask for the labels of about twenty varied dialogues.")
+@click.option("--page", is_flag=True, help="Ask for them on a page in the browser.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of that page. Default: any free one.")
 @click.option(
     "--by-model",
     "by_model",
@@ -74,6 +78,8 @@ def lens(
     file: Path | None,
     key: str | None,
     ask: bool,
+    page: bool,
+    port: int,
     by_model: int | None,
     yes: bool,
     seed: int,
@@ -87,7 +93,9 @@ def lens(
     """
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.lenses import lens as make_lens
-    from dial2vec.collection.lenses.examples import examples_file, of_metadata, read_examples, write_examples
+    from dial2vec.collection.lenses.asking import Questions, ask_on_page
+    from dial2vec.collection.lenses.examples import examples_file, of_metadata, read_examples
+    from dial2vec.collection.lenses.lens import NONE
 
     collection = CollectionFolder(folder)
     labelled = read_examples(own := examples_file(folder, name))
@@ -98,11 +106,14 @@ def lens(
     pairs = list(_pairs(known))
     labelled |= {dialogue_id: label for label, dialogue_id in pairs}
     labels = _labels(folder, name, described, list(labelled.values()), [label for label, _ in pairs])
-    if ask:
-        for answered in _asked(collection, labels, labelled, seed):
-            own.parent.mkdir(exist_ok=True)
-            write_examples(own, answered)
-            labelled = answered
+    if ask or page:
+        names = [each.label for each in labels if each.label != NONE]
+        questions = Questions(collection, names, labelled, own, n=ASKED, seed=seed)
+        if page:
+            ask_on_page(questions, name, port=port, say=partial(click.echo, err=True))
+        else:
+            _asked(questions)
+        labelled = questions.examples
     if by_model is not None:
         labelled = _labelled(collection, labels, labelled, by_model, seed, yes=yes) | labelled
     result = make_lens(collection, name, labels, labelled, seed=seed, progress=True)
@@ -156,44 +167,26 @@ def _labels(
     return [LensLabel(label, tuple(texts.get(label, ()))) for label in every]
 
 
-def _asked(
-    collection: CollectionFolder, labels: Sequence[LensLabel], known: dict[str, str], seed: int
-) -> Iterator[dict[str, str]]:
-    """Ask a person for the labels of dialogues, one key for each, and yield the examples after each answer."""
-    from dial2vec.collection.lenses.examples import varied
-    from dial2vec.collection.lenses.lens import NONE
-
-    names = [each.label for each in labels if each.label != NONE]
-    if not names or len(names) > 9:
-        raise CorpusError(
-            f"--ask found {len(names)} labels; expected 1 to 9. Name them with --is 'LABEL: DESCRIPTION'."
-        )
-    keys = {str(number): label for number, label in enumerate(names, start=1)} | {"0": NONE}
+def _asked(questions: Questions) -> None:
+    """Ask for labels in the terminal, one key for each."""
+    keys = {str(number): label for number, label in enumerate(questions.labels[:-1], start=1)}
+    keys["0"] = questions.labels[-1]
     shown = "  ".join(f"{key} {label}" for key, label in keys.items())
-    rows, place, given = varied(collection, known, ASKED, seed), 0, dict(known)
-    answered: list[str] = []
-    while place < len(rows):
-        dialogue = next(collection.dialogues([rows[place]]))
-        click.echo(f"\n{place + 1} of {len(rows)}  {printable(dialogue.dialogue_id)}")
+    place = 0
+    while place < len(questions.dialogues):
+        dialogue = questions.dialogues[place]
+        click.echo(f"\n{place + 1} of {len(questions.dialogues)}  {printable(dialogue.dialogue_id)}")
         for turn in dialogue.turns:
             click.echo(f"  {printable(turn.speaker)}: {printable(turn.text)}")
         click.echo(f"{shown}  s skip  u undo  q end", err=True)
         key = click.getchar()
-        if key in keys:
-            given[dialogue.dialogue_id] = keys[key]
-            answered.append(dialogue.dialogue_id)
-        elif key == "u" and place:
-            place -= 1
-            if answered and answered[-1] == next(collection.dialogues([rows[place]])).dialogue_id:
-                given.pop(answered.pop())
-            yield dict(given)
-            continue
-        elif key in ("q", "\x04", ""):
+        if key in ("q", "\x04", ""):
             return
-        elif key != "s":
-            continue
-        place += 1
-        yield dict(given)
+        if key in keys:
+            questions.answer(place, keys[key])
+        elif key == "u" and place:
+            questions.answer(place - 1, None)
+        place += (key in keys or key == "s") - (key == "u" and place > 0)
 
 
 def _labelled(

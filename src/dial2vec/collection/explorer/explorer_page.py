@@ -74,8 +74,8 @@ def render_explorer(title: str, *, content: str = "") -> str:
     scripts = [_source(name) for name in SCRIPTS]
     policy = {
         "default-src": "'none'",
-        "style-src": _hash(style),
-        "script-src": " ".join(map(_hash, scripts)),
+        "style-src": script_hash(style),
+        "script-src": " ".join(map(script_hash, scripts)),
         "connect-src": "'none'" if content else "'self'",
         "img-src": "data:",
         "base-uri": "'none'",
@@ -94,6 +94,6 @@ def _source(name: str) -> str:
     return files(PAGE).joinpath(name).read_text(encoding="utf-8")
 
 
-def _hash(source: str) -> str:
+def script_hash(source: str) -> str:
     """Return the hash by which a content policy allows an inline element."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"

@@ -191,7 +191,7 @@ def application(collection: CollectionFolder, maps: Maps, later: Sequence[Later]
         posted("/export/{form}", explorer.export),
         posted("/curate", explorer.curate),
     ]
-    refused = {WrongRequestError: _refuse, Dial2vecError: _refuse}
+    refused = {WrongRequestError: refuse, Dial2vecError: refuse}
     return with_headers(Starlette(routes=routes, exception_handlers=refused))
 
 
@@ -234,13 +234,19 @@ def serve_page(
     with listen("127.0.0.1", port) as listening:
         app = application(collection, maps, later)
         say(f"Open {address_of(listening)} in a browser; Ctrl-C ends it.")
-        # Elsewhere a browser of the terminal might start, which cannot draw the map.
-        desktop = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-        if browser and desktop and sys.stdout.isatty():
-            webbrowser.open(address_of(listening))
+        if browser:
+            open_browser(address_of(listening))
         config = uvicorn.Config(app, ws="none", lifespan="off", log_level="error", server_header=False)
         with contextlib.suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
+
+
+def open_browser(address: str) -> None:
+    """Open a page in the user's browser, if this is a terminal of a desktop."""
+    # Elsewhere a browser of the terminal might start, which cannot draw the map.
+    desktop = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if desktop and sys.stdout.isatty():
+        webbrowser.open(address)
 
 
 def _blocks(lines: Iterator[str]) -> Iterator[str]:
@@ -249,5 +255,6 @@ def _blocks(lines: Iterator[str]) -> Iterator[str]:
         yield block
 
 
-def _refuse(_: Request, error: Exception) -> Response:
+def refuse(_: Request, error: Exception) -> Response:
+    """Answer a request that cannot be met with what was wrong."""
     return JSONResponse({"message": str(error)}, status_code=400)
