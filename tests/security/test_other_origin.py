@@ -28,8 +28,10 @@ from browser import Page, browser
 from dial2vec.addresses import address_of, listen, silence
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.server import application
+from dial2vec.collection.lenses import asking
 from dial2vec.operation.pages import page_command, prefect_password
 from tests.collection.explorer.conftest import EVIL, collection, encoder, grow
+from tests.operation.receiving.conftest import Command, messages, otlp
 from tests.operation.serving.conftest import served
 from tests.registry.conftest import encoders, record, registered_store
 
@@ -46,6 +48,12 @@ GOALS = {
         ("POST", "/export/csv", "[1]"),
         ("POST", "/curate", '{"hide": [0]}'),
     ],
+    "lens": [("GET", "/questions", None), ("POST", "/answer", '{"place": 0, "label": "none"}')],
+    "receive": [
+        ("POST", "/v1/traces", json.dumps(otlp(1, messages("stranger", 1)))),
+        ("POST", "/webhook", '{"type": "url_verification", "challenge": "stranger"}'),
+    ],
+    "mcp": [("POST", "/mcp", '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}')],
     "serve": [("GET", "/version", None), ("GET", "/v1/models", None), ("POST", "/invocations", DIALOGUE)],
     "mlflow": [
         ("GET", "/ajax-api/2.0/mlflow/experiments/search?max_results=9", None),
@@ -145,17 +153,53 @@ def page_of(which: Any, root: Path) -> Iterator[str]:
             one.terminate()
 
 
-@pytest.fixture(scope="module")
-def applications(collection, served) -> dict[str, Answered]:
-    return {"explorer": Answered(application(collection, maps_of(collection))), "serve": Answered(served)}
+@contextmanager
+def receiving(inbox: Path) -> Iterator[str]:
+    """Run `dial2vec receive`, and yield its address."""
+    (command := Command(inbox)).start()
+    yield command.url
+    command.end()
+
+
+@contextmanager
+def answering_agents(collection: Path) -> Iterator[str]:
+    """Run `dial2vec mcp --http`, and yield its address."""
+    command = [sys.executable, "-m", "dial2vec.cli", "mcp", str(collection), "--http", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield next(line for line in process.stdout if " at http" in line).split(" at ")[1].split("/mcp")[0]
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(scope="module")
-def servers(applications, registered_store) -> Iterator[dict[str, str]]:
+def inbox(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("received") / "inbox" / "calls"
+
+
+@pytest.fixture(scope="module")
+def questions(collection, tmp_path_factory) -> asking.Questions:
+    path = tmp_path_factory.mktemp("asked") / "outcome.examples.csv"
+    return asking.Questions(collection, ["booked"], {}, path, n=3, seed=0)
+
+
+@pytest.fixture(scope="module")
+def applications(collection, questions, served) -> dict[str, Answered]:
+    return {
+        "explorer": Answered(application(collection, maps_of(collection))),
+        "lens": Answered(asking.application(questions, "outcome", lambda: None)),
+        "serve": Answered(served),
+    }
+
+
+@pytest.fixture(scope="module")
+def servers(applications, collection, inbox, registered_store) -> Iterator[dict[str, str]]:
     """Addresses of all servers that we start."""
     with ExitStack() as stack:
         found = {name: stack.enter_context(serving(app)) for name, app in applications.items()}
         found |= {which: stack.enter_context(page_of(which, registered_store)) for which in ("mlflow", "prefect")}
+        found["receive"] = stack.enter_context(receiving(inbox))
+        found["mcp"] = stack.enter_context(answering_agents(collection.folder))
         yield found
 
 
@@ -227,14 +271,16 @@ def test_a_name_that_was_led_to_this_machine_reads_nothing(name, chromium, serve
         assert EVIL not in text
 
 
-def test_only_the_explorers_page_was_answered(applications, servers, chromium):
+def test_only_pages_themselves_were_answered(applications, servers, chromium):
     """The last of the tests above: what our own servers answered to all of it."""
     asked = {name: [one for one in app.answers if one[1] != "/"] for name, app in applications.items()}
     assert all(asked.values())
     assert [one for answers in asked.values() for one in answers if one[2] < 400] == []
 
 
-def test_no_page_changed_anything(servers, registered_store):
+def test_no_page_changed_anything(servers, questions, inbox, registered_store):
+    assert not questions.path.exists()
+    assert [path for path in inbox.rglob("*") if path.suffix == ".jsonl"] == []
     with urllib.request.urlopen(f"{servers['mlflow']}/api/2.0/mlflow/experiments/search?max_results=99") as answer:
         assert "stranger" not in [one["name"] for one in json.load(answer)["experiments"]]
     for kind in ("variables", "automations"):
