@@ -205,7 +205,7 @@ def by_minilm(parts: dict[str, Part], turns: dict[str, Turns]) -> Callable[[Draw
 
     def learnt(given: Drawn) -> Callable[[str], Any]:
         design = dense["pool"].some(given.rows)
-        weights = fit_weights(design, given.labels.astype(float), np.ones(len(given.rows)))
+        weights = fit_weights(design, given.labels.astype(float))
 
         def judge(side: str) -> Any:
             spoken = dense[side].rows @ weights[:-1]

@@ -232,6 +232,9 @@ def _table(result: Lens) -> str:
         how = ""
         if quality := result.quality.get(label):
             how = f"  AUROC {quality.auroc:.0%} ({quality.interval[0]:.0%} to {quality.interval[1]:.0%})"
+            if len(quality.groups) > 1:
+                name, (area, _) = min(quality.groups.items(), key=lambda each: each[1])
+                how += f", lowest in {printable(name)}: {area:.0%}"
         lines.append(f"{size:>9,} {share:>8}  {printable(label)}{how}"[:room])
         # Examples have the probability 1.
         surest = (pc.field("value") == label) & pc.field("turn").is_valid() & (pc.field("probability") < 1)

@@ -82,6 +82,19 @@ def test_a_word_that_gives_the_label_away_is_named(reader):
     assert learn(plain._replace(labels=np.random.default_rng(0).permutation(plain.labels)), seed=0)[1][0].giveaway == ""
 
 
+def test_a_group_has_a_figure_of_its_own_if_both_sides_have_five_examples(reader):
+    given = lesson(reader)
+    first, few = np.arange(60) < 30, np.arange(60) < 12
+    _, qualities = learn(given._replace(groups={"first": first, "few": few}), seed=0)
+    assert [list(quality.groups) for quality in qualities] == [["first"], ["first"]]
+    # Labels that say nothing in one half are told in the other.
+    labels = np.where(first, given.labels, np.random.default_rng(1).permutation(given.labels))
+    parts = {"first": first, "rest": ~first}
+    [quality, _] = learn(given._replace(labels=labels, groups=parts), seed=0)[1]
+    assert quality.groups["first"][0] > quality.groups["rest"][0] + 0.2
+    assert quality.groups["first"][1] == 30
+
+
 @pytest.mark.parametrize(
     ("labels", "enough"),
     [

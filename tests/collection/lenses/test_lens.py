@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from dial2vec.cli import main
 from dial2vec.collection import Collection
+from dial2vec.collection.clustering import cluster
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.lenses import LensLabel, lens, read_new
@@ -169,7 +170,8 @@ def calls(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lens")
     tiny_student().save_pretrained(folder / "student")
     dialogues, ends = made_calls(150)
-    collection = indexed(folder / "calls", dialogues, load_encoder(folder / "student"))
+    spoken = [replace(one, metadata={"channel": ("phone", "chat")[row % 2]}) for row, one in enumerate(dialogues)]
+    collection = indexed(folder / "calls", spoken, load_encoder(folder / "student"))
     return collection, ends, {name: ends[name] for name in list(ends)[:60]}
 
 
@@ -189,6 +191,19 @@ def test_with_examples_labels_are_learnt_and_told_with_the_turn(calls):
     # All examples with the end "failed" say "not".
     assert any("'not' alone" in warning for warning in result.warnings)
     assert read_examples(examples_file(collection.folder, "end")) == examples
+
+
+def test_how_well_labels_are_told_by_topic_and_by_channel(calls, tmp_path):
+    collection, _, examples = calls
+    copytree(collection.folder, copy := tmp_path / "calls")
+    topics = {each.name for each in cluster(CollectionFolder(copy), k=2).clusters}
+    groups = lens(CollectionFolder(copy), "end", ENDS, examples).quality["booked"].groups
+    assert {"channel phone", "channel chat"} < set(groups) <= topics | {"channel phone", "channel chat"}
+    assert sum(n for name, (_, n) in groups.items() if name.startswith("channel")) == 60
+    stored = json.loads((copy / "lenses" / "end.json").read_text())["quality"]["booked"]["groups"]
+    assert stored == {name: list(each) for name, each in groups.items()}
+    done = run(str(copy), "--name", "end")
+    assert ", lowest in " in done.output, done.output
 
 
 def test_new_dialogues_are_read_by_what_was_learnt(calls, tmp_path):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,8 @@ LEAST, LEAST_EACH = 20, 2
 # Examples, and those with the label, from which a number is a probability; below it only orders.
 CALIBRATED, CALIBRATED_EACH = 50, 10
 FOLDS = 5
+# Examples on each side of a label from which a group, such as a topic, has a figure of its own.
+GROUP_EACH = 5
 # A word piece that alone tells the label of so many examples is likely a template's.
 GIVEN_AWAY = 0.97
 
@@ -52,6 +55,7 @@ class Quality:
     :param examples: number of examples with the label.
     :param by_descriptions: whether descriptions were learnt from; left out where they make log loss higher.
     :param giveaway: a word piece that alone tells nearly all examples apart, or "".
+    :param groups: area under the ROC curve, and number of examples, by group with 5 examples on each side.
     """
 
     auroc: float
@@ -61,6 +65,7 @@ class Quality:
     examples: int
     by_descriptions: bool
     giveaway: str = ""
+    groups: dict[str, tuple[float, int]] = field(default_factory=dict)
 
 
 class LensData(NamedTuple):
@@ -71,6 +76,7 @@ class LensData(NamedTuple):
     :param spare: counts of other dialogues of the collection, for a round of self-training.
     :param sentences: counts of the descriptions of each label, and of none, as dialogues of one turn.
     :param words: returns a token by its number.
+    :param groups: whether each example is in a group, by name of the group, such as a topic; bool [n].
     """
 
     examples: Turns
@@ -78,6 +84,7 @@ class LensData(NamedTuple):
     spare: Turns
     sentences: Sequence[Turns]
     words: Callable[[int], str]
+    groups: Mapping[str, NDArray[np.bool_]] = MappingProxyType({})
 
 
 class LensModel(NamedTuple):
@@ -162,48 +169,74 @@ def _learn_label(data: LensData, design: Design, known: Floats, seed: int) -> tu
     """
     n = len(data.labels)
     is_so, sentences = known[:n], np.arange(n, len(known))
-    ways = [sentences, sentences[:0]] if len(sentences) and n >= CALIBRATED else [sentences]
-    tried = [_cross_fitted(design, known, n, also, seed) for also in ways]
-    lines = [_line(scores, is_so) for scores in tried]
-    chances = [expit(scores * line[0] + line[1]) for scores, line in zip(tried, lines, strict=True)]
-    best = int(np.argmin([log_loss(is_so, chance, labels=[0, 1]) for chance in chances]))
-    used = np.concatenate([np.arange(n), ways[best]])
-    parameters = _self_trained(design, known, used, n)
+    also = sentences
+    if len(sentences) and n >= CALIBRATED:
+        ways = [sentences, sentences[:0]]
+        losses = [_loss(_cross_fitted(_fitted, design, known, n, way, seed), is_so) for way in ways]
+        also = ways[int(np.argmin(losses))]
+    # As the labels themselves are learnt, so that the line to the odds is that of such scores.
+    scores = _cross_fitted(_self_trained, design, known, n, also, seed)
+    line = _line(scores, is_so)
+    parameters = _self_trained(design, known, np.concatenate([np.arange(n), also]), n)
     quality = Quality(
-        auroc=(area := float(roc_auc_score(is_so, tried[best]))),
-        interval=_interval(is_so, tried[best], area),
-        precision=float(average_precision_score(is_so, tried[best])),
-        error=calibration_error(is_so, chances[best]),
+        auroc=(area := float(roc_auc_score(is_so, scores))),
+        interval=_interval(is_so, scores, area),
+        precision=float(average_precision_score(is_so, scores)),
+        error=calibration_error(is_so, _chances(scores, line)),
         examples=int(is_so.sum()),
-        by_descriptions=len(ways[best]) > 0,
+        by_descriptions=len(also) > 0,
         giveaway=_giveaway(data, is_so),
+        groups={
+            name: (round(float(roc_auc_score(is_so[own], scores[own])), 4), int(own.sum()))
+            for name, own in data.groups.items()
+            if min(is_so[own].sum(), own.sum() - is_so[own].sum()) >= GROUP_EACH
+        },
     )
-    return parameters, lines[best], quality
+    return parameters, line, quality
+
+
+def _fitted(design: Design, known: Floats, used: NDArray[np.int64], _: int) -> Floats:
+    return fit_weights(design.some(used), known[used])
 
 
 def _self_trained(design: Design, known: Floats, used: NDArray[np.int64], n: int) -> Floats:
     """Fit, label the spare dialogues so that as large a share has the label as of the examples, and fit with them."""
-    parameters = fit_weights(design.some(used), known[used], np.ones(len(used)))
+    parameters = _fitted(design, known, used, n)
     spare = np.arange(len(known), len(design.starts) - 1)
     if not len(spare):
         return parameters
     scores = dialogue_scores(design.some(spare), parameters)
     guessed = scores >= np.quantile(scores, 1 - known[:n].mean())
     every = np.concatenate([used, spare])
-    return fit_weights(design.some(every), np.concatenate([known[used], guessed]), np.ones(len(every)))
+    return fit_weights(design.some(every), np.concatenate([known[used], guessed]), parameters)
 
 
-def _cross_fitted(design: Design, known: Floats, n: int, also: NDArray[np.int64], seed: int) -> Floats:
+def _cross_fitted(
+    fit: Callable[[Design, Floats, NDArray[np.int64], int], Floats],
+    design: Design,
+    known: Floats,
+    n: int,
+    also: NDArray[np.int64],
+    seed: int,
+) -> Floats:
     """Return the score of each example by a fit without it, float64 [n].
 
+    :param fit: `_fitted` or `_self_trained`.
     :param also: sentences that each fit has, too.
     """
     is_so, scores = known[:n], np.empty(n)
     fewest = int(min(is_so.sum(), n - is_so.sum()))
     for rest, out in StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed).split(scores, is_so):
-        used = np.concatenate([rest, also])
-        scores[out] = dialogue_scores(design.some(out), fit_weights(design.some(used), known[used], np.ones(len(used))))
+        scores[out] = dialogue_scores(design.some(out), fit(design, known, np.concatenate([rest, also]), n))
     return scores
+
+
+def _loss(scores: Floats, is_so: Floats) -> float:
+    return float(log_loss(is_so, _chances(scores, _line(scores, is_so)), labels=[0, 1]))
+
+
+def _chances(scores: Floats, line: Floats) -> Floats:
+    return np.asarray(expit(scores * line[0] + line[1]))
 
 
 def _line(scores: Floats, is_so: Floats) -> Floats:

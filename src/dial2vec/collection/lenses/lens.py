@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, read_json, write_checked_json
 from conversations.progress import bar_to
+from dial2vec.collection.clustering.clusters import read_assignment, read_clusters
 from dial2vec.collection.collection_folder import LENSES, CollectionFolder, checked_table, readable, sampled
 from dial2vec.collection.formulas import write_table
 from dial2vec.collection.lenses.examples import examples_file, read_examples, write_examples
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 NONE, UNSURE = "none", "unsure"
 # Names that conditions of a search already have for something else.
 TAKEN = ("label", "speaker", "date", "turns", "words")
+# Key of the metadata by which quality is told, too.
+CHANNEL = "channel"
 # Probability from which a learnt label is told, and other dialogues that are read for self-training.
 SURE, SPARE = 2 / 3, 1_000
 # Dialogues that are read at a time, and such parts for which one more process is worth its start.
@@ -148,7 +151,7 @@ def lens(
         if can_learn(np.array(list(known.values()), dtype=np.int64), len(places)):
             model, quality = learn(_data(collection, labels, known, seed), seed)
             model.save(folder / f"{name}.safetensors")
-            chances, turns = _read(collection, folder / f"{name}.safetensors", 0, progress=progress)
+            chances, turns = _read(collection, folder / f"{name}.safetensors", len(places), 0, progress=progress)
         else:
             chances, turns = _compared(collection, labels, known, progress=progress)
         _set_known(chances, known)
@@ -174,8 +177,8 @@ def read_new(collection: CollectionFolder, name: str) -> Lens:
     with folder_lock(folder, "writes a lens of"):
         with readable(path := folder / f"{name}.parquet", f"; expected a lens. {again(path)}"):
             before = checked_table(path)
-        chances, turns = _read(collection, folder / f"{name}.safetensors", len(before))
         names = [each.label for each in labels if each.label != NONE]
+        chances, turns = _read(collection, folder / f"{name}.safetensors", len(names), len(before))
         rows = pa.concat_tables([before, _rows(collection, names, chances, turns, len(before), record["sure"])])
         shares = {label: float(np.mean(rows[f"p_{label}"].to_numpy())) for label in (*names, NONE)}
         quality = {label: Quality(**each) for label, each in record["quality"].items()}
@@ -247,17 +250,30 @@ def _data(collection: CollectionFolder, labels: Sequence[LensLabel], known: Mapp
         reader.read(collection.dialogues(spare.tolist())),
         [reader.sentences(texts.get(label, ())) for label in (*names, NONE)],
         reader.word,
+        _groups(collection, own),
     )
 
 
+def _groups(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
+    """Return whether each row is of a topic, or of a channel, by its name."""
+    groups = {}
+    if (stored := read_clusters(collection)) is not None:
+        # Dialogues that were added since have no topic yet.
+        topics = np.append(read_assignment(collection), np.full(len(collection), -1, dtype=np.int32))[rows]
+        groups = {each.name: topics == each.id for each in stored[0].clusters if not each.hidden}
+    if CHANNEL in collection.metadata_kinds:
+        values = np.array([str(value) for value in collection.metadata(CHANNEL).to_pylist()])[rows]
+        groups |= {f"{CHANNEL} {value}": values == value for value in np.unique(values).tolist()}
+    return groups
+
+
 def _read(
-    collection: CollectionFolder, model: Path, first: int, *, progress: bool = False
+    collection: CollectionFolder, model: Path, labels: int, first: int, *, progress: bool = False
 ) -> tuple[Floats, NDArray[np.int32]]:
     """Return probabilities and turns of the dialogues from `first` on, as `LensModel.read` does."""
     n = len(collection) - first
     dialogues = collection.dialogues(range(first, len(collection)))
     parts: Iterator[list[Dialogue]] = iter(lambda: list(islice(dialogues, PART)), [])
-    labels = LensModel.load(model).table.shape[1]
     chances, turns = [np.zeros((0, labels + 1))], [np.zeros((0, labels), dtype=np.int32)]
     with bar_to(n, "reading", unit="dialogue", shown=progress) as bar:
         for read in spread(partial(_read_part, model.resolve()), parts, n_parts=-(-n // PART), fewest=FEWEST_PARTS):

@@ -162,28 +162,28 @@ def pooled(spoken: Floats, starts: NDArray[np.int64]) -> Floats:
     return np.asarray(np.logaddexp.reduceat(spoken, starts[:-1], axis=0) - sizes)
 
 
-def fit_weights(design: Design, is_so: Floats, weights: Floats) -> Floats:
+def fit_weights(design: Design, is_so: Floats, begin: Floats | None = None) -> Floats:
     """Fit the weights of one label by penalised logistic loss and L-BFGS.
 
     :param is_so: 1 for dialogues with the label, else 0, [n].
-    :param weights: weight of each dialogue, [n].
+    :param begin: weights to begin from, as returned; default: zeros.
     :returns: weight of each column of the design, and the bias at the end, float64 [columns + 1].
     """
     rows, turned, sizes = design.rows, csr_array(design.rows.T), np.diff(design.starts)
-    signs, share = 2 * is_so - 1, weights / weights.sum()
+    signs, n = 2 * is_so - 1, len(is_so)
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         spoken = rows @ parameters[:-1]
         most = pooled(spoken, design.starts)
         scores = most + parameters[-1]
-        slopes = share * (expit(scores) - is_so)
+        slopes = (expit(scores) - is_so) / n
         # Part of each turn in its dialogue's score.
         parts = np.exp(spoken - np.repeat(most + np.log(sizes), sizes))
         gradient = turned @ (parts * np.repeat(slopes, sizes)) + PENALTY * parameters[:-1]
-        value = share @ np.logaddexp(0, -signs * scores) + PENALTY / 2 * parameters[:-1] @ parameters[:-1]
+        value = np.logaddexp(0, -signs * scores).mean() + PENALTY / 2 * parameters[:-1] @ parameters[:-1]
         return value, np.concatenate([gradient, [slopes.sum()]])
 
-    begin = np.zeros(rows.shape[1] + 1)
+    begin = np.zeros(rows.shape[1] + 1) if begin is None else begin
     return np.asarray(minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x)
 
 
