@@ -3,6 +3,7 @@
     .venv/bin/python benchmarks/lenses.py run --archive sgd.zip
     .venv/bin/python benchmarks/lenses.py run --archive sgd.zip --wrong 0.1 --examples 500
     .venv/bin/python benchmarks/lenses.py run --archive sgd.zip --ways minilm
+    .venv/bin/python benchmarks/lenses.py run --archive gsim.tgz --ways lens whole described
     .venv/bin/python benchmarks/lenses.py time --archive sgd.zip
     .venv/bin/python benchmarks/lenses.py table
 
@@ -12,6 +13,9 @@ shares, with two of each side at least. Judged are 1,500 dialogues of the test s
 from training (unseen), and 700 others of it (seen). Ways: `lens`, the same by `examples` alone, `whole` (logistic
 regression on whole-dialogue vectors of the general student), `minilm` (the model of a lens on MiniLM's turns), and
 `described` (no example: likeness to two sentences, by the general student's turns). Rows go to studies/lenses.jsonl.
+
+GSIM, whose wording people wrote, has `failed` (NOTIFY_FAILURE), `negated` (the customer's NEGATE) and `refused` (the
+agent's). Examples are calls about films (Sim-M), and judged are those about restaurants (Sim-R).
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import argparse
 import json
 import re
 import sys
+import tarfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -65,10 +70,24 @@ SAID = {
         ("Do you have anything else?", "Can you show me another one?"),
         ("That one sounds good.", "I like that one."),
     ),
+    "negated": (
+        ("No, that is not right.", "No, I don't want that one."),
+        ("Yes, that works.", "Yes, please go ahead."),
+    ),
+    "refused": (
+        ("Sorry, that is not available.", "I could not find anything like that."),
+        ("There is one that fits.", "That is available."),
+    ),
     "declined": (
         ("No, I do not want to book it now.", "Not right now, thanks."),
         ("Yes, please book it.", "Yes, I would like to make a reservation."),
     ),
+}
+SGD = ("failed", "tried", "changed", "alternatives", "declined")
+GSIM = {
+    ("system_acts", "NOTIFY_FAILURE"): "failed",
+    ("user_acts", "NEGATE"): "negated",
+    ("system_acts", "NEGATE"): "refused",
 }
 Marks = dict[str, set[int]]
 
@@ -85,7 +104,9 @@ class Part(NamedTuple):
 
 
 def read(archive: Path) -> dict[str, Part]:
-    """Read pool, unseen and seen dialogues, drawn by the seed."""
+    """Read pool, unseen and seen dialogues, drawn by the seed; GSIM has none that are seen."""
+    if archive.suffix != ".zip":
+        return dict(zip(("pool", "unseen"), gsim(archive), strict=True))
     with ZipFile(archive) as files:
         train, test = (list(_dialogues(files, split)) for split in ("train", "test"))
     services = set().union(*(each for _, _, each in train))
@@ -108,8 +129,30 @@ def _dialogues(files: ZipFile, split: str) -> Iterator[tuple[Dialogue, Marks, se
             yield dialogue, _marks(record["turns"]), set(record["services"])
 
 
+def gsim(archive: Path) -> Iterator[Part]:
+    """Yield the dialogues about films, and those about restaurants."""
+    with tarfile.open(archive) as files:
+        for domain in ("sim-M", "sim-R"):
+            names = [name for name in sorted(files.getnames()) if f"/{domain}/" in name and name.endswith(".json")]
+            records = [record for name in names for record in json.load(files.extractfile(name))]
+            yield Part(*map(list, zip(*map(_simulated, records), strict=True)))
+
+
+def _simulated(record: Any) -> tuple[Dialogue, Marks]:
+    """Return a dialogue of GSIM, whose records have an answer of the agent and what the customer says to it."""
+    turns, marks = [], {target: set() for target in GSIM.values()}
+    for spoken in record["turns"]:
+        for side in ("system", "user"):
+            for act in spoken.get(f"{side}_acts", ()):
+                if target := GSIM.get((f"{side}_acts", act["type"])):
+                    marks[target].add(len(turns))
+            if f"{side}_utterance" in spoken:
+                turns.append(Turn(side, spoken[f"{side}_utterance"]["text"]))
+    return Dialogue(record["dialogue_id"], tuple(turns)), marks
+
+
 def _marks(turns: list[Any]) -> Marks:
-    marks: Marks = {target: set() for target in SAID}
+    marks: Marks = {target: set() for target in SGD}
     before: set[str] = set()
     for place, turn in enumerate(turns):
         acts = {action["act"] for frame in turn["frames"] for action in frame.get("actions", ())}
@@ -221,16 +264,18 @@ def by_minilm(parts: dict[str, Part], turns: dict[str, Turns]) -> Callable[[Draw
 def run(arguments: argparse.Namespace) -> None:
     """Measure each way at each number of examples, and append the rows."""
     parts = read(arguments.archive)
+    corpus = "sgd" if arguments.archive.suffix == ".zip" else "gsim"
     for name, way in ways(parts, arguments.ways).items():
         for n in [0] if name == "described" else arguments.examples:
-            for target in SAID:
+            for target in parts["pool"].marks[0]:
                 for draw in range(1 if name == "described" else arguments.draws):
                     given = drawn(parts["pool"], target, n or 20, draw, arguments.wrong)
                     begin = time.process_time()
                     judge = way(given)
-                    row = {"way": name, "examples": n, "target": target, "draw": draw, "wrong": arguments.wrong}
+                    row = {"corpus": corpus, "way": name, "examples": n, "target": target, "draw": draw}
+                    row["wrong"] = arguments.wrong
                     row["seconds"] = round(time.process_time() - begin, 2)
-                    for side in JUDGED:
+                    for side in (side for side in parts if side != "pool"):
                         row |= judged(parts[side], target, side, *judge(side))
                     with RESULTS.open("a") as handle:
                         handle.write(json.dumps(row) + "\n")
@@ -256,9 +301,9 @@ def table() -> None:
     for line in RESULTS.read_text().splitlines():
         row = json.loads(line)
         for target in ("all", row["target"]):
-            groups[row["way"], row["wrong"], row["examples"], target].append(row)
+            groups[row["corpus"], row["way"], row["wrong"], row["examples"], target].append(row)
     columns = [f"{side}_{name}" for side in JUDGED for name in ("auroc", "ap", "ece", "turn")] + ["seconds"]
-    write("| way | wrong | examples | target |", " | ".join(columns), "|")
+    write("| corpus | way | wrong | examples | target |", " | ".join(columns), "|")
     for (*key, target), rows in sorted(groups.items(), key=lambda each: tuple(map(str, each[0]))):
         figures = [f"{mean(row[name] for row in rows):.1f}" if name in rows[0] else "-" for name in columns]
         write("|", " | ".join(map(str, [*key, target, *figures])), "|")

@@ -72,12 +72,17 @@ def damaged_objects(folder: Path) -> Iterator[tuple[Path, str]]:
                 yield path, problem
 
 
+def damaged_folder(root: Path) -> Path:
+    """Return the folder of the damaged objects that `set_aside_damaged` took out of the cache."""
+    return root / ".dvc" / "tmp" / "damaged"
+
+
 def set_aside_damaged(root: Path) -> list[str]:
     """Move damaged objects of the cache to `.dvc/tmp/damaged`, put back those that the project has, and tell of each.
 
     The files of the project are the outputs and the data that DVC's records name.
     """
-    cache, target, sentences = any_cache(root), root / ".dvc" / "tmp" / "damaged", []
+    cache, target, sentences = any_cache(root), damaged_folder(root), []
     for path, problem in damaged_objects(cache):
         target.mkdir(parents=True, exist_ok=True)
         shutil.move(path, target / object_name(path))

@@ -160,3 +160,12 @@ def test_storage_loses_objects_by_id_and_by_words_and_names_what_it_leaves(proje
     left = [path.name for path in (project / ".dvc" / "cache").rglob("*") if path.is_file()]
     assert left == ["3"]
     assert len([path for path in far.rglob("*") if path.is_file()]) == (1 if remote else 3)
+
+
+def test_a_damaged_object_that_was_set_aside_goes_unsearched(project):
+    write(project / ".dvc" / "config", "")
+    aside = write(project / ".dvc" / "tmp" / "damaged" / "aa1", b"\x00 half of it")
+    assert removed(places.storage, project) == {"aa1": "a damaged object, which nobody can search: removed"}
+    assert not aside.exists()
+    write(aside, "")
+    assert "aa1" not in removed(places.files, project)

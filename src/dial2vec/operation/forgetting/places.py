@@ -33,6 +33,7 @@ from dial2vec.operation.forgetting.traces import Traces
 from dial2vec.params import load_operation
 from dial2vec.project.dvc_cache import (
     cache_folder,
+    damaged_folder,
     object_name,
     other_storage,
     remote_folder,
@@ -120,7 +121,8 @@ class Sought:
     @cached_property
     def files(self) -> list[Path]:
         """Files and collections of the project that neither an import nor a stage wrote."""
-        skipped = {*self.holding, *self.artifacts, self.imported, cache_folder(self.root), remote_folder(self.root)}
+        storage = (cache_folder(self.root), remote_folder(self.root), damaged_folder(self.root))
+        skipped = {*self.holding, *self.artifacts, self.imported, *storage}
         folders, files = [self.root], list[Path]()
         for folder in folders:
             for path in sorted(set(folder.iterdir()) - skipped):
@@ -191,7 +193,9 @@ def data(sought: Sought) -> Iterator[Held]:
 
 
 def storage(sought: Sought) -> Iterator[Held]:
-    """Objects of DVC's cache and remote, also of earlier versions of the data."""
+    """Objects of DVC's cache and remote, also of earlier versions of the data, and damaged ones that were set aside."""
+    for path in sorted(damaged_folder(sought.root).glob("*")):
+        yield Held(path, "a damaged object, which nobody can search: removed", partial(_remove, path))
     cache, far = cache_folder(sought.root), remote_folder(sought.root)
     for folder in filter(None, (cache, far)):
         cleared = folder == cache or sought.remote or folder.is_relative_to(sought.root.resolve())
