@@ -46,6 +46,8 @@ logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 SERVER = "MLFLOW_TRACKING_URI"
 # Start of the names of our experiments and models.
 PREFIX = "dial2vec-"
+# Between collection and lens in the name of a registered lens; names of encoders have no such part.
+LENS_MODELS = "-lens-"
 # Columns of MLflow's database that hold absolute paths. MLflow has no call that changes them.
 ABSOLUTE_PATHS = (
     ("experiments", "artifact_location"),

@@ -22,6 +22,7 @@ from dial2vec.registry.by_hand import settled
 from dial2vec.registry.model_card import model_card, start_card
 from dial2vec.registry.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord
 from dial2vec.registry.store import (
+    LENS_MODELS,
     SERVER,
     aliases_of,
     candidate_of,
@@ -346,13 +347,14 @@ def registered_versions(root: Path, corpus: str) -> list[RegisteredVersion]:
 
 
 def damaged_versions(root: Path) -> list[str]:
-    """Return a sentence per registered version whose files are gone or damaged; nothing without a registry."""
+    """Return a sentence per registered encoder whose files are gone or damaged; nothing without a registry."""
     problems: list[str] = []
     if not os.environ.get(SERVER) and not database_path(root).is_file():
         return problems
     with opened(root) as client:
-        for model in client.search_registered_models():
-            for version in versions_of(client, model.name).values():
+        names = [model.name for model in client.search_registered_models() if LENS_MODELS not in model.name]
+        for name in names:
+            for version in versions_of(client, name).values():
                 try:
                     encoder_folder(client, version)
                 except ModelError as error:

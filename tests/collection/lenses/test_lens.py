@@ -16,7 +16,8 @@ from dial2vec.collection.clustering import cluster
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.lenses import LensLabel, lens, read_new
-from dial2vec.collection.lenses.examples import examples_file, read_examples
+from dial2vec.collection.lenses.examples import examples_file, read_examples, write_examples
+from dial2vec.collection.lenses.lens import is_current, lens_names
 from dial2vec.collection.lenses.likeness import FITTED
 from dial2vec.collection.search import Filters
 from dial2vec.encoder.loading import load_encoder
@@ -221,6 +222,20 @@ def test_new_dialogues_are_read_by_what_was_learnt(calls, tmp_path):
     assert (copy / "lenses" / "end.safetensors").read_bytes() == before
     assert sum(result.shares.values()) == pytest.approx(1)
     assert pq.read_table(copy / "lenses" / "end.parquet").num_rows == 180
+
+
+def test_new_examples_are_learnt_at_the_next_look(calls, tmp_path):
+    collection, _, examples = calls
+    copytree(collection.folder, copy := tmp_path / "calls")
+    some = dict(list(examples.items())[:30])
+    lens(CollectionFolder(copy), "end", ENDS, some)
+    assert is_current(CollectionFolder(copy), "end")
+    # Not the file of their checksums.
+    assert lens_names(CollectionFolder(copy)) == ["end"]
+    write_examples(examples_file(copy, "end"), examples)
+    assert not is_current(CollectionFolder(copy), "end")
+    assert read_new(CollectionFolder(copy), "end").examples == 60
+    assert is_current(CollectionFolder(copy), "end")
 
 
 def test_few_examples_warn_and_what_is_not_probable_is_unsure(calls):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conversations.files import reading_errors, write_text
 from dial2vec.collection.clustering.clusters import read_assignment, read_clusters
@@ -15,6 +16,8 @@ from dial2vec.collection.formulas import csv_lines
 from dial2vec.errors import CorpusError, did_you_mean
 
 COLUMNS = ("dialogue_id", "label")
+# Key of the metadata by which the quality of a lens is told, as it is by topic.
+CHANNEL = "channel"
 # More values of a key are no labels, but a text or a number.
 MOST_LABELS = 20
 
@@ -98,3 +101,16 @@ def varied(collection: CollectionFolder, known: Collection[str], n: int, seed: i
         before[by_topic] = np.arange(len(order)) - starts
         order = order[np.argsort(before, kind="stable")]
     return [int(row) for row in order[:n]]
+
+
+def groups_of(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
+    """Return whether each row is of a topic, or of a channel, by its name."""
+    groups = {}
+    if (stored := read_clusters(collection)) is not None:
+        # Dialogues that were added since have no topic yet.
+        topics = np.append(read_assignment(collection), np.full(len(collection), -1, dtype=np.int32))[rows]
+        groups = {each.name: topics == each.id for each in stored[0].clusters if not each.hidden}
+    if CHANNEL in collection.metadata_kinds:
+        values = np.array([str(value) for value in collection.metadata(CHANNEL).to_pylist()])[rows]
+        groups |= {f"{CHANNEL} {value}": values == value for value in np.unique(values).tolist()}
+    return groups

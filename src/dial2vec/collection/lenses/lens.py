@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from conversations.dialogue import Dialogue
 from conversations.files import atomic_path, read_json, write_checked_json
 from conversations.progress import bar_to
-from dial2vec.collection.clustering.clusters import read_assignment, read_clusters
 from dial2vec.collection.collection_folder import LENSES, CollectionFolder, checked_table, readable, sampled
 from dial2vec.collection.formulas import write_table
-from dial2vec.collection.lenses.examples import examples_file, read_examples, write_examples
+from dial2vec.collection.lenses.examples import examples_file, groups_of, read_examples, write_examples
 from dial2vec.collection.lenses.learning import (
     CALIBRATED,
     CALIBRATED_EACH,
@@ -36,6 +35,7 @@ from dial2vec.collection.lenses.likeness import Floats, likeness, moved_by_examp
 from dial2vec.collection.lenses.model import TurnReader
 from dial2vec.collection.search.turns import complete_turns
 from dial2vec.data.workers import spread
+from dial2vec.encoder.checksums import md5_of
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import CorpusError
 from dial2vec.files import folder_lock
@@ -44,10 +44,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NONE, UNSURE = "none", "unsure"
-# Names that conditions of a search already have for something else.
-TAKEN = ("label", "speaker", "date", "turns", "words")
-# Key of the metadata by which quality is told, too.
-CHANNEL = "channel"
+# Names that conditions of a search, and a file beside those of lenses, already have.
+TAKEN = ("label", "speaker", "date", "turns", "words", "checksums")
 # Probability from which a learnt label is told, and other dialogues that are read for self-training.
 SURE, SPARE = 2 / 3, 1_000
 # Dialogues that are read at a time, and such parts for which one more process is worth its start.
@@ -165,14 +163,16 @@ def lens(
 
 
 def read_new(collection: CollectionFolder, name: str) -> Lens:
-    """Label the dialogues that were added since a lens was made; one that has learnt nothing compares all again.
+    """Label the dialogues that were added since a lens was made; after new examples, learn again and label all.
+
+    A lens that has learnt nothing compares all again.
 
     :raises ArtifactError: if a file of the lens is damaged.
     """
     folder = collection.folder / LENSES
     record = read_record(folder / f"{name}.json")
     labels = [LensLabel(each["label"], tuple(each["descriptions"])) for each in record["labels"]]
-    if not record["quality"]:
+    if not record["quality"] or not _knows_examples(collection, record):
         return lens(collection, name, labels, read_examples(examples_file(collection.folder, name)))
     with folder_lock(folder, "writes a lens of"):
         with readable(path := folder / f"{name}.parquet", f"; expected a lens. {again(path)}"):
@@ -185,6 +185,28 @@ def read_new(collection: CollectionFolder, name: str) -> Lens:
         result = Lens(name, rows, shares, quality, record["examples"])
         _write(folder, result, labels, record["sure"])
     return result
+
+
+def lens_names(collection: CollectionFolder) -> list[str]:
+    """Return the names of the lenses of a collection, sorted."""
+    return sorted(path.stem for path in (collection.folder / LENSES).glob("*.parquet"))
+
+
+def is_current(collection: CollectionFolder, name: str) -> bool:
+    """Return whether a lens has read all dialogues, and learnt from all of its examples.
+
+    :raises ArtifactError: if its record is damaged.
+    """
+    record = read_record(collection.folder / LENSES / f"{name}.json")
+    return bool(record["dialogues"] == len(collection)) and _knows_examples(collection, record)
+
+
+def _knows_examples(collection: CollectionFolder, record: Mapping[str, Any]) -> bool:
+    return bool(record.get("examples_md5") == _hash(examples_file(collection.folder, record["name"])))
+
+
+def _hash(path: Path) -> str:
+    return md5_of(path) if path.exists() else ""
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -250,21 +272,8 @@ def _data(collection: CollectionFolder, labels: Sequence[LensLabel], known: Mapp
         reader.read(collection.dialogues(spare.tolist())),
         [reader.sentences(texts.get(label, ())) for label in (*names, NONE)],
         reader.word,
-        _groups(collection, own),
+        groups_of(collection, own),
     )
-
-
-def _groups(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, NDArray[np.bool_]]:
-    """Return whether each row is of a topic, or of a channel, by its name."""
-    groups = {}
-    if (stored := read_clusters(collection)) is not None:
-        # Dialogues that were added since have no topic yet.
-        topics = np.append(read_assignment(collection), np.full(len(collection), -1, dtype=np.int32))[rows]
-        groups = {each.name: topics == each.id for each in stored[0].clusters if not each.hidden}
-    if CHANNEL in collection.metadata_kinds:
-        values = np.array([str(value) for value in collection.metadata(CHANNEL).to_pylist()])[rows]
-        groups |= {f"{CHANNEL} {value}": values == value for value in np.unique(values).tolist()}
-    return groups
 
 
 def _read(
@@ -367,6 +376,7 @@ def _write(folder: Path, result: Lens, labels: Sequence[LensLabel], sure: float)
         "name": result.name,
         "labels": [asdict(each) for each in labels],
         "examples": result.examples,
+        "examples_md5": _hash(folder / f"{result.name}.examples.csv"),
         "sure": sure,
         "dialogues": len(result.rows),
         "sizes": result.sizes,

@@ -10,10 +10,10 @@ from conversations.files import read_json, write_json
 from dial2vec.collection.adding import add
 from dial2vec.collection.clustering.clustering import FAR, cluster
 from dial2vec.collection.clustering.clusters import Clusters, read_clusters
-from dial2vec.collection.collection_folder import LENSES, MANIFEST, CollectionFolder
+from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.collection.lenses import read_new
-from dial2vec.collection.lenses.lens import read_record
+from dial2vec.collection.lenses.lens import is_current, lens_names
 from dial2vec.collection.news.ledger import read_ledger
 from dial2vec.collection.news.looking import level_of, whats_new
 from dial2vec.collection.news.telling import News, mark_sent
@@ -137,8 +137,8 @@ def _refresh(collection: CollectionFolder, say: Callable[[str], object]) -> None
             seen = read_segments(collection).seen
             if seen < n and (n <= FEW or n >= GROWN_SEGMENTS * seen):
                 find_segments(collection)
-        for path in sorted((collection.folder / LENSES).glob("*.json")):
-            if read_record(path)["dialogues"] < n:
-                read_new(collection, path.stem)
+        for name in lens_names(collection):
+            if not is_current(collection, name):
+                read_new(collection, name)
     except Dial2vecError as error:
         say(str(error))

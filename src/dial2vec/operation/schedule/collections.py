@@ -42,6 +42,7 @@ def update_one(root: Path, entry: ScheduledCollection, corpus: str, result: Coll
     from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
     from dial2vec.collection.news import unsent
     from dial2vec.collection.news.updating import SHEET, update
+    from dial2vec.operation.schedule.lenses import log_lenses
     from dial2vec.operation.schedule.topics import log_topics
 
     folder, student = root / entry.folder, SMALL * (entry.model == "student")
@@ -58,11 +59,12 @@ def update_one(root: Path, entry: ScheduledCollection, corpus: str, result: Coll
         with suppress(Dial2vecError):
             result.news = unsent(folder)
     # Logged once: a run that was killed, or could not send, has perhaps logged it.
-    for record in result.news[-1:]:
-        try:
+    try:
+        for record in result.news[-1:]:
             log_topics(root, CollectionFolder(folder), record, sheet=folder / SHEET)
-        except Exception as error:
-            result.notes.append(f"MLflow has no run of these topics: {without_quotes(str(error))}")
+        result.notes += log_lenses(root, CollectionFolder(folder))
+    except Exception as error:
+        result.notes.append(f"MLflow has no run of these topics or lenses: {without_quotes(str(error))}")
 
 
 def mark_all_sent(root: Path, results: list[CollectionResult]) -> None:
