@@ -1,4 +1,4 @@
-"""Lenses of a collection in MLflow: a version of each whenever it has learnt something else, and which one is the champion."""
+"""Lenses of a collection in MLflow: a version whenever one has learnt something else, and which is the champion."""
 
 from __future__ import annotations
 
