@@ -82,6 +82,20 @@ def test_a_word_that_gives_the_label_away_is_named(reader):
     assert learn(plain._replace(labels=np.random.default_rng(0).permutation(plain.labels)), seed=0)[1][0].giveaway == ""
 
 
+def test_examples_with_a_wrong_label_are_not_learnt_from(reader):
+    given, rng = lesson(reader, 120), np.random.default_rng(0)
+    wrong = rng.choice(120, 12, replace=False)
+    labels = given.labels.copy()
+    labels[wrong] = (labels[wrong] + 1) % 3
+    model, qualities = learn(given._replace(labels=labels), seed=0)
+    # Of seven and six wrong ones.
+    assert [quality.left_out for quality in qualities] == [4, 5]
+    assert [quality.left_out for quality in learn(given, seed=0)[1]] == [0, 0]
+    dialogues, ends = calls(90, seed=2)
+    told = np.array([*LABELS, "none"])[model.read(reader.read(dialogues))[0].argmax(1)]
+    assert np.mean(told == [ends[one.dialogue_id] for one in dialogues]) > 0.95
+
+
 def test_a_group_has_a_figure_of_its_own_if_both_sides_have_five_examples(reader):
     given = lesson(reader)
     first, few = np.arange(60) < 30, np.arange(60) < 12

@@ -53,6 +53,7 @@ class Quality:
     :param precision: average precision.
     :param error: expected calibration error over ten bins.
     :param examples: number of examples with the label.
+    :param left_out: number of examples that were not learnt from, because they look as if their label were wrong.
     :param by_descriptions: whether descriptions were learnt from; left out where they make log loss higher.
     :param giveaway: a word piece that alone tells nearly all examples apart, or "".
     :param groups: area under the ROC curve, and number of examples, by group with 5 examples on each side.
@@ -63,6 +64,7 @@ class Quality:
     precision: float
     error: float
     examples: int
+    left_out: int
     by_descriptions: bool
     giveaway: str = ""
     groups: dict[str, tuple[float, int]] = field(default_factory=dict)
@@ -172,18 +174,20 @@ def _learn_label(data: LensData, design: Design, known: Floats, seed: int) -> tu
     also = sentences
     if len(sentences) and n >= CALIBRATED:
         ways = [sentences, sentences[:0]]
-        losses = [_loss(_cross_fitted(_fitted, design, known, n, way, seed), is_so) for way in ways]
-        also = ways[int(np.argmin(losses))]
+        tried = [_odds(_cross_fitted(_fitted, design, known, n, way, seed), is_so)[0] for way in ways]
+        also = ways[int(np.argmin([log_loss(is_so, chances, labels=[0, 1]) for chances in tried]))]
     # As the labels themselves are learnt, so that the line to the odds is that of such scores.
     scores = _cross_fitted(_self_trained, design, known, n, also, seed)
-    line = _line(scores, is_so)
-    parameters = _self_trained(design, known, np.concatenate([np.arange(n), also]), n)
+    chances, line = _odds(scores, is_so)
+    kept = ~_doubtful(chances, is_so == 1) if n >= CALIBRATED else np.ones(n, dtype=bool)
+    parameters = _self_trained(design, known, np.concatenate([np.flatnonzero(kept), also]), n)
     quality = Quality(
         auroc=(area := float(roc_auc_score(is_so, scores))),
         interval=_interval(is_so, scores, area),
         precision=float(average_precision_score(is_so, scores)),
-        error=calibration_error(is_so, _chances(scores, line)),
+        error=calibration_error(is_so, chances),
         examples=int(is_so.sum()),
+        left_out=int((~kept).sum()),
         by_descriptions=len(also) > 0,
         giveaway=_giveaway(data, is_so),
         groups={
@@ -231,12 +235,16 @@ def _cross_fitted(
     return scores
 
 
-def _loss(scores: Floats, is_so: Floats) -> float:
-    return float(log_loss(is_so, _chances(scores, _line(scores, is_so)), labels=[0, 1]))
+def _odds(scores: Floats, is_so: Floats) -> tuple[Floats, Floats]:
+    """Return chances, and the line from scores to the logarithm of the odds."""
+    line = _line(scores, is_so)
+    return np.asarray(expit(scores * line[0] + line[1])), line
 
 
-def _chances(scores: Floats, line: Floats) -> Floats:
-    return np.asarray(expit(scores * line[0] + line[1]))
+def _doubtful(chances: Floats, is_so: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the examples that look more like the other side than its own do on average (Northcutt et al. 2021)."""
+    yes, no = chances[is_so].mean(), chances[~is_so].mean()
+    return np.where(is_so, chances <= no, chances >= yes)
 
 
 def _line(scores: Floats, is_so: Floats) -> Floats:
