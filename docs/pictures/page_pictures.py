@@ -52,6 +52,10 @@ def main() -> None:
         dial2vec(work, "lens", "calls", *LENS)
         with serving(ROOT, "dial2vec", "explore", str(calls), "--port", "0") as address:
             look(page, address, of_most_topics(calls), arguments.pictures)
+        with serving(ROOT, "dial2vec", "lens", str(calls), *LENS, "--page") as address:
+            page.open(address)
+            page.until("!!document.querySelector('#turns li')")
+            keep(page, arguments.pictures / "lenses-page.png")
 
 
 def look(page: Page, address: str, dialogue: str, pictures: Path) -> None:

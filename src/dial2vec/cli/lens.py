@@ -110,7 +110,7 @@ def lens(
         names = [each.label for each in labels if each.label != NONE]
         questions = Questions(collection, names, labelled, own, n=ASKED, seed=seed)
         if page:
-            ask_on_page(questions, name, port=port, say=partial(click.echo, err=True))
+            ask_on_page(questions, name, port=port, say=partial(click.echo, err=as_json))
         else:
             _asked(questions)
         labelled = questions.examples

@@ -116,8 +116,8 @@ def test_the_command_goes_on_when_the_person_is_done(collection, tmp_path, chrom
     copytree(collection.folder, calls := tmp_path / "calls")
     command = [sys.executable, "-m", "dial2vec", "lens", calls, "--name", "outcome", "--page"]
     command += ["--is", "booked: w1 w2", "--is", "failed: w21 w22"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        chromium.open(process.stderr.readline().split()[1])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        chromium.open(process.stdout.readline().split()[1])
         chromium.until("document.querySelectorAll('#keys button').length === 6")
         chromium.click("#keys button")
         chromium.until("document.getElementById('place').textContent.startsWith('2 of 20')")
