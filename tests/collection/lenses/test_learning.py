@@ -82,7 +82,8 @@ def test_a_word_that_gives_the_label_away_is_named(reader):
     assert learn(plain._replace(labels=np.random.default_rng(0).permutation(plain.labels)), seed=0)[1][0].giveaway == ""
 
 
-def test_examples_with_a_wrong_label_are_not_learnt_from(reader):
+def test_examples_with_a_wrong_label_are_not_learnt_from(reader, monkeypatch):
+    monkeypatch.setattr("dial2vec.collection.lenses.learning.DOUBTED", 120)
     given, rng = lesson(reader, 120), np.random.default_rng(0)
     wrong = rng.choice(120, 12, replace=False)
     labels = given.labels.copy()

@@ -39,6 +39,8 @@ LEAST, LEAST_EACH = 20, 2
 # Examples, and those with the label, from which a number is a probability; below it only orders.
 CALIBRATED, CALIBRATED_EACH = 50, 10
 FOLDS = 5
+# Examples from which those that look wrongly labelled are left out; among fewer, many that look so are only rare.
+DOUBTED = 500
 # Examples on each side of a label from which a group, such as a topic, has a figure of its own.
 GROUP_EACH = 5
 # A word piece that alone tells the label of so many examples is likely a template's.
@@ -179,7 +181,7 @@ def _learn_label(data: LensData, design: Design, known: Floats, seed: int) -> tu
     # As the labels themselves are learnt, so that the line to the odds is that of such scores.
     scores = _cross_fitted(_self_trained, design, known, n, also, seed)
     chances, line = _odds(scores, is_so)
-    kept = ~_doubtful(chances, is_so == 1) if n >= CALIBRATED else np.ones(n, dtype=bool)
+    kept = ~_doubtful(chances, is_so == 1) if n >= DOUBTED else np.ones(n, dtype=bool)
     parameters = _self_trained(design, known, np.concatenate([np.flatnonzero(kept), also]), n)
     quality = Quality(
         auroc=(area := float(roc_auc_score(is_so, scores))),
