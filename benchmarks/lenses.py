@@ -266,7 +266,7 @@ def run(arguments: argparse.Namespace) -> None:
     parts = read(arguments.archive)
     corpus = "sgd" if arguments.archive.suffix == ".zip" else "gsim"
     for name, way in ways(parts, arguments.ways).items():
-        for n in [0] if name == "described" else arguments.examples:
+        for n in [0] if name == "described" else (n for n in arguments.examples if n < len(parts["pool"].dialogues)):
             for target in parts["pool"].marks[0]:
                 for draw in range(1 if name == "described" else arguments.draws):
                     given = drawn(parts["pool"], target, n or 20, draw, arguments.wrong)

@@ -53,7 +53,7 @@ def test_an_answer_is_kept_at_once_and_can_be_taken_back(questions):
 
 def test_more_labels_than_keys_are_refused(collection, tmp_path):
     for labels in ([], [f"l{n}" for n in range(10)]):
-        with pytest.raises(CorpusError, match=f"found {len(labels)} labels; expected 1 to 9"):
+        with pytest.raises(CorpusError, match=f"found {len(labels)} labels to ask about; expected 1 to 9"):
             Questions(collection, labels, {}, tmp_path / "x.csv", n=3, seed=0)
 
 

@@ -55,7 +55,7 @@ class Questions:
     ) -> None:
         if not 1 <= len(labels) <= MOST_LABELS:
             raise CorpusError(
-                f"--ask found {len(labels)} labels; expected 1 to {MOST_LABELS}. Name them with --is 'LABEL: "
+                f"found {len(labels)} labels to ask about; expected 1 to {MOST_LABELS}. Name them with --is 'LABEL: "
                 "DESCRIPTION'."
             )
         self.labels, self.examples, self.path = [*labels, NONE], dict(examples), path

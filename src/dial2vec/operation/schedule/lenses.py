@@ -62,15 +62,14 @@ def _registered(root: Path, folder: Path, record: Mapping[str, Any]) -> str:
         if any(version.run_id == run_id for version in versions.values()):
             return ""
         champion = versions.get(str(known.aliases.get(CHAMPION, "")))
-        worse = _worse(quality, json.loads(champion.tags["quality"])) if champion else []
         source = client.get_run(run_id).info.artifact_uri
         tags = {"quality": json.dumps(quality)}
         version = client.create_model_version(model, source, run_id=run_id, tags=tags)
-        if not worse:
-            client.set_registered_model_alias(model, CHAMPION, version.version)
-            return f"{model} version {version.version} is the champion."
-    stays = f"version {champion.version} stays the champion" if champion else ""
-    return f"{model} version {version.version} tells {', '.join(worse)} clearly worse, so that {stays}."
+        if champion and (worse := _worse(quality, json.loads(champion.tags["quality"]))):
+            stays = f"version {champion.version} stays the champion"
+            return f"{model} version {version.version} tells {', '.join(worse)} clearly worse, so that {stays}."
+        client.set_registered_model_alias(model, CHAMPION, version.version)
+    return f"{model} version {version.version} is the champion."
 
 
 def _worse(quality: Mapping[str, Any], champion: Mapping[str, Any]) -> list[str]:
