@@ -22,7 +22,12 @@ OWN = {"sources", "name", "output", "sample", "dry_run", "replace", "known", "ex
 
 
 @click.command(
-    epilog=examples("dial2vec look --sample", "dial2vec look calls.csv", "dial2vec look calls.csv --sample 2000")
+    epilog=examples(
+        "dial2vec look --sample",
+        "dial2vec look calls.csv",
+        "dial2vec look calls.csv --sample 2000",
+        "dial2vec look calls.look --lens outcome",
+    )
 )
 @click.argument("source", required=False, type=click.Path(path_type=Path))
 @click.option(
@@ -40,6 +45,14 @@ OWN = {"sources", "name", "output", "sample", "dry_run", "replace", "known", "ex
     "Encoder, as of the other commands; default: general, whose page one by all-MiniLM-L6-v2 replaces later, if torch "
     "is installed."
 )
+@click.option(
+    "--lens",
+    "lenses",
+    multiple=True,
+    metavar="NAME",
+    help="Group by what this lens tells, not by what is talked about. SOURCE is the collection that has the lens, as "
+    "`dial2vec lens` learnt it; may be repeated.",
+)
 @NO_ADAPT
 @PORT
 def look(
@@ -48,6 +61,7 @@ def look(
     output: Path | None,
     static: Path | None,
     model: str | None,
+    lenses: tuple[str, ...],
     port: int,
     no_adapt: bool,
     **reading: Any,
@@ -63,24 +77,16 @@ def look(
     from dial2vec.collection.look import LookReading, clusters_of, drawing, look_into
     from dial2vec.data.corpora.demo import write_sample
 
-    if (sample is None or sample > 0) and source is None:
-        raise CorpusError(
-            "look was given no export; expected a file or folder of conversations. Name one, or try "
-            "`dial2vec look --sample`, which makes some up."
-        )
-    if sample == 0 and source is not None:
-        raise CorpusError(
-            f"look was given {source} and --sample without a number; expected how many of its conversations to draw. "
-            "Say `--sample 2000`, or leave it out."
-        )
+    _check(source, sample, model, lenses)
     source = source or write_sample(Path("sample.jsonl"))
     options, masks = options_of(reading), masks_of(reading)
-    folder = output or Path(f"{stem(source)}.look")
+    folder = output or Path(".".join([stem(source).removesuffix(".look"), *lenses, "look"]))
     # A page is replaced later by a better one, a file is not.
-    better_one = untrained() if model is None and static is None and untrained() != GENERAL else ""
+    better_one = untrained() if not lenses and model is None and static is None and untrained() != GENERAL else ""
     start = model or (GENERAL if static is None else untrained())
     merged = reading["merge_turns"]
-    own = LookReading(start, options, masks, merged, not no_adapt, sample or None, better_one)
+    adapted = not (no_adapt or lenses)
+    own = LookReading(start, options, masks, merged, adapted, sample or None, better_one, lenses)
     # A file has no server that could index the turns later.
     collection = look_into(folder, source, own, turns=static is not None, say=click.echo)
     click.echo(f"{folder}: {len(collection)} dialogues")
@@ -101,6 +107,25 @@ def look(
 
 # How an export is read is said as to `import`.
 look.params += [parameter for parameter in import_.params if parameter.name not in OWN]
+
+
+def _check(source: Path | None, sample: int | None, model: str | None, lenses: tuple[str, ...]) -> None:
+    """Raise if options of `look` exclude each other."""
+    if (sample is None or sample > 0) and source is None:
+        raise CorpusError(
+            "look was given no export; expected a file or folder of conversations. Name one, or try "
+            "`dial2vec look --sample`, which makes some up."
+        )
+    if sample == 0 and source is not None:
+        raise CorpusError(
+            f"look was given {source} and --sample without a number; expected how many of its conversations to draw. "
+            "Say `--sample 2000`, or leave it out."
+        )
+    if lenses and (sample is not None or model is not None):
+        raise CorpusError(
+            f"look was given --lens {lenses[0]} and {'--sample' if model is None else '--model'}; expected all "
+            "conversations of a collection, and its lens instead of an encoder. Leave one of both out."
+        )
 
 
 def _next_steps(folder: Path) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from conversations.dialogue import read_dialogues, write_quarantine
+from conversations.dialogue import read_dialogues, write_dialogues, write_quarantine
 from conversations.files import read_json, write_json
 from conversations.formats.addresses import as_address, without_secrets
 from conversations.formats.formats import stem
@@ -33,6 +33,7 @@ from dial2vec.collection.clustering.known import TOPICS
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, readable
 from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of
+from dial2vec.collection.lenses.as_encoder import dialogues_with_values, encoder_of
 from dial2vec.data.workers import in_processes, spread
 from dial2vec.encoder.advice import encoder_advice
 from dial2vec.encoder.folder import is_student
@@ -59,6 +60,7 @@ class LookReading:
     :param adapted: True if the vectors are adapted to the dialogues.
     :param sample: Number of dialogues to draw at random; None takes all.
     :param better: Encoder whose page replaces the first one later; "" for none.
+    :param lenses: Lenses of the collection that the export is, whose probabilities are the vectors; () for none.
     """
 
     model: str
@@ -68,6 +70,7 @@ class LookReading:
     adapted: bool = True
     sample: int | None = None
     better: str = ""
+    lenses: tuple[str, ...] = ()
 
 
 def look_into(
@@ -111,11 +114,12 @@ def look_into(
             if not address and read_json(record) == state | {"done": True}:
                 say(f"{source} is unchanged since {folder} was made from it")
                 return CollectionFolder(folder)
+        of_lenses = encoder_of(CollectionFolder(source), reading.lenses) if reading.lenses else None
         transcripts = _dialogues(folder / OWN, source, reading, say)
         with waiting("loading the encoder"):
             # Once the better page has replaced the first one, new dialogues join it.
             replaced = reading.better and (folder / MANIFEST).exists() and not is_student(folder / "model")
-            encoder = load_encoder(reading.better if replaced else reading.model)
+            encoder = of_lenses or load_encoder(reading.better if replaced else reading.model)
         if advice := encoder_advice(read_dialogues(transcripts, quarantine=[]), encoder):
             say(advice)
         _keep_if_same(folder, transcripts, encoder.fingerprint(), say)
@@ -206,6 +210,9 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
     file = work / f"{stem(source)}.jsonl"
     for old in (path for path in work.iterdir() if path.is_file() and path.name not in (".lock", "record.json")):
         old.unlink()
+    if reading.lenses:
+        write_dialogues(file, dialogues_with_values(CollectionFolder(source), reading.lenses))
+        return file
     places = Places(Path.cwd(), "", source, redacted=reading.masks is not None, file=file)
     export = None if reading.masks or as_address(source) else _in_pieces(source, file, reading)
     if export is None:

@@ -14,8 +14,9 @@ from dial2vec.errors import ModelError
 SETTINGS_FILE = "dialogue_encoder.json"
 STUDENT_FILE = "dialogue_student.json"
 MULTILINGUAL_FILE = "dialogue_multilingual.json"
+LENS_FILE = "dialogue_lens.json"
 # A folder with one of these files is a saved model of dial2vec.
-MARKS = (SETTINGS_FILE, STUDENT_FILE, MULTILINGUAL_FILE)
+MARKS = (SETTINGS_FILE, STUDENT_FILE, MULTILINGUAL_FILE, LENS_FILE)
 # Files for other libraries and for readers. All they say is also in the other files.
 CARD_FILE = "README.md"
 RETOLD = {
@@ -35,6 +36,11 @@ RETOLD = {
 def is_student(folder: str | Path) -> bool:
     """Return whether a folder holds a student (`dial2vec.encoder.student`)."""
     return (Path(folder) / STUDENT_FILE).is_file()
+
+
+def is_lens(folder: str | Path) -> bool:
+    """Return whether a folder holds the encoder of lenses (`dial2vec.collection.lenses.encoder`)."""
+    return (Path(folder) / LENS_FILE).is_file()
 
 
 def folder_hash(folder: Path) -> str:

@@ -1,12 +1,12 @@
-"""Any saved encoder by name: a `DialogueEncoder`, or the `StudentEncoder` of a student's folder."""
+"""Any saved encoder by name: a `DialogueEncoder`, or what another kind of folder holds, such as a student's."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dial2vec.encoder.folder import is_student
-from dial2vec.encoder.names import is_multilingual, resolve
+from dial2vec.encoder.folder import is_lens, is_student
+from dial2vec.encoder.names import OF_LENSES, function_of, is_multilingual, resolve
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import require_module
@@ -28,6 +28,9 @@ def load_encoder(name: str | Path, *, device: str | None = None, precision: Prec
     folder = resolve(name)
     if is_student(folder):
         return StudentEncoder.from_pretrained(folder)
+    if is_lens(folder):
+        encoder: Encoder = function_of(OF_LENSES)(folder)
+        return encoder
     if is_multilingual(folder):
         from dial2vec.encoder.multilingual import MultilingualEncoder
 

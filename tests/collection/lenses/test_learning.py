@@ -5,7 +5,14 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from conversations.dialogue import Turn
-from dial2vec.collection.lenses.learning import LensData, LensModel, _interval, calibration_error, can_learn, learn
+from dial2vec.collection.lenses.learning import (
+    LensData,
+    _interval,
+    calibration_error,
+    can_learn,
+    learn,
+    load_lens,
+)
 from dial2vec.collection.lenses.model import TurnReader
 from dial2vec.errors import ArtifactError
 from tests.collection.lenses.made import calls
@@ -52,13 +59,13 @@ def test_a_saved_model_reads_as_before_and_a_damaged_one_is_told(reader, tmp_pat
     model, _ = learn(lesson(reader, 24), seed=0)
     model.save(tmp_path / "lens.safetensors")
     turns = reader.read(calls(9, seed=5)[0])
-    np.testing.assert_array_equal(LensModel.load(tmp_path / "lens.safetensors").read(turns)[0], model.read(turns)[0])
+    np.testing.assert_array_equal(load_lens(tmp_path / "lens.safetensors").read(turns)[0], model.read(turns)[0])
     content = bytearray((tmp_path / "lens.safetensors").read_bytes())
     content[len(content) // 2] ^= 1
     for damaged in (content, content[:99], b""):
         (tmp_path / "lens.safetensors").write_bytes(damaged)
         with pytest.raises(ArtifactError, match=r"Make the lens again with `dial2vec lens .* --name lens`"):
-            LensModel.load(tmp_path / "lens.safetensors")
+            load_lens(tmp_path / "lens.safetensors")
 
 
 def test_descriptions_that_mislead_are_left_out(reader):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from conversations.files import read_json
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, far_limit
 from dial2vec.collection.clustering.known import Known
 from dial2vec.collection.clustering.levels import Area, FineTopic
@@ -18,6 +20,7 @@ from dial2vec.collection.clustering.stability import LEAST, CentreFinder, Stabil
 from dial2vec.collection.clustering.tree import tree_centres
 from dial2vec.collection.collection_folder import CollectionFolder, sampled, within
 from dial2vec.data.terms import READ, READ_WORDS, Term, Terms
+from dial2vec.encoder.folder import LENS_FILE, is_lens
 
 SHOWN = 3
 # A cluster splits if random halves of it agree this well on the same two parts, and the smaller part has this share.
@@ -67,6 +70,8 @@ def describe_clusters(
     facts = Facts.read(collection, new.state, new.by, seed, done)
     namer = Namer.read(collection.dialogues(facts.vocabulary.rows.tolist()))
     given, unclear = namer.names(new.state.groups[facts.vocabulary.rows], facts.terms, new.ids)
+    if by_lens := _names_by_lens(collection, facts.vocabulary.rows, new):
+        given, unclear = by_lens, [False] * len(by_lens)
     known, of = new.known.names, dict(zip(new.ids, given, strict=True)) | new.names
     names = [known.get(id, f"{of[id]} ({id})" if of[id] in known.values() else of[id]) for id in new.ids]
     was = {cluster.id: cluster for cluster in before.clusters} if before else {}
@@ -90,6 +95,22 @@ def describe_clusters(
         "" if collection.adaptation is None else collection.adaptation.name, new.emerging, new.known.content,
         1 - float(new.state.belongs.mean()),
     )  # fmt: skip
+
+
+def _names_by_lens(collection: CollectionFolder, rows: NDArray[np.int64], new: Undescribed) -> list[str]:
+    """Return names of clusters of vectors by lenses: the commonest value of each lens; [] for other vectors."""
+    if not is_lens(model := collection.folder / "model"):
+        return []
+    groups = new.state.groups[rows]
+    columns = [
+        np.array(collection.metadata(key).take(rows).to_pylist()) for key in read_json(model / LENS_FILE)["lenses"]
+    ]
+    names: list[str] = []
+    for place, id in enumerate(new.ids):
+        values = [Counter(column[groups == place].tolist()).most_common(1) for column in columns]
+        name = ", ".join(value for [(value, _)] in filter(None, values) if value != "none") or "none"
+        names.append(f"{name} ({id})" if name in names else name)
+    return names
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file, save
 from scipy.sparse import csr_array
-from scipy.special import expit, softmax
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
-from conversations.files import atomic_path
 from dial2vec.collection.collection_folder import readable, whole_file
+from dial2vec.collection.lenses.encoder import LensModel
 from dial2vec.collection.lenses.model import (
     COLUMNS,
     Design,
@@ -27,12 +26,9 @@ from dial2vec.collection.lenses.model import (
     Turns,
     dialogue_scores,
     fit_weights,
-    pooled,
     rarity,
     stacked,
-    turn_scores,
 )
-from dial2vec.encoder.checksums import note
 
 # Examples from which labels are learnt, and those on each side of a label that are needed at least.
 LEAST, LEAST_EACH = 20, 2
@@ -91,44 +87,14 @@ class LensData(NamedTuple):
     groups: Mapping[str, NDArray[np.bool_]] = MappingProxyType({})
 
 
-class LensModel(NamedTuple):
-    """Labels as learnt.
+def load_lens(path: Path) -> LensModel:
+    """Read what a lens of a collection has learnt, `lenses/<name>.safetensors`.
 
-    :param idf: inverse document frequency of each token, float32 [V].
-    :param table: weights by token, label and column (`turn_scores`), float32 [V, labels, COLUMNS].
-    :param lines: slope and offset from a dialogue's pooled score to the logarithm of its odds, float64 [labels, 2].
+    :raises ArtifactError: if the file is damaged.
     """
-
-    idf: NDArray[np.float32]
-    table: NDArray[np.float32]
-    lines: Floats
-
-    def read(self, turns: Turns) -> tuple[Floats, NDArray[np.int32]]:
-        """Return the probabilities of the labels and of none, [n, labels + 1], and turns by label, int32 [n, labels].
-
-        Labels exclude each other, so that the odds of each are compared with even odds of none.
-        """
-        spoken = turn_scores(turns.weighted(self.idf), self.table)
-        odds = pooled(spoken.astype(float), turns.starts) * self.lines[:, 0] + self.lines[:, 1]
-        chances = softmax(np.concatenate([odds, np.zeros((len(odds), 1))], axis=1), axis=1)
-        best = [part.argmax(0) for part in np.split(spoken, turns.starts[1:-1])]
-        return chances, np.array(best, dtype=np.int32).reshape(len(odds), -1)
-
-    def save(self, path: Path) -> None:
-        """Write the model as safetensors, atomically."""
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(save({name: np.ascontiguousarray(each) for name, each in self._asdict().items()}))
-        note(path)
-
-    @classmethod
-    def load(cls, path: Path) -> LensModel:
-        """Read a saved model.
-
-        :raises ArtifactError: if the file is damaged.
-        """
-        again = f"Make the lens again with `dial2vec lens {path.parents[1]} --name {path.stem}`."
-        with readable(whole_file(path, 1, again), f"; expected what a lens has learnt. {again}"):
-            return cls(**load_file(path))
+    again = f"Make the lens again with `dial2vec lens {path.parents[1]} --name {path.stem}`."
+    with readable(whole_file(path, 1, again), f"; expected what a lens has learnt. {again}"):
+        return LensModel.load(path)
 
 
 def can_learn(labels: NDArray[np.int64], n_labels: int) -> bool:

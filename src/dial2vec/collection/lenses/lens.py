@@ -21,15 +21,16 @@ from conversations.files import atomic_path, read_json, write_checked_json
 from conversations.progress import bar_to
 from dial2vec.collection.collection_folder import LENSES, CollectionFolder, checked_table, readable, sampled
 from dial2vec.collection.formulas import write_table
+from dial2vec.collection.lenses.encoder import LensModel
 from dial2vec.collection.lenses.examples import examples_file, groups_of, read_examples, write_examples
 from dial2vec.collection.lenses.learning import (
     CALIBRATED,
     CALIBRATED_EACH,
     LensData,
-    LensModel,
     Quality,
     can_learn,
     learn,
+    load_lens,
 )
 from dial2vec.collection.lenses.likeness import Floats, likeness, moved_by_examples, probabilities
 from dial2vec.collection.lenses.model import TurnReader
@@ -300,7 +301,7 @@ def _read_part(model: Path, dialogues: list[Dialogue]) -> tuple[Floats, NDArray[
 @cache
 def _loaded(model: Path, _changed: int) -> tuple[TurnReader, LensModel]:
     """Load a model; a process does so once."""
-    return TurnReader(), LensModel.load(model)
+    return TurnReader(), load_lens(model)
 
 
 def _compared(
