@@ -5,6 +5,7 @@
     .venv/bin/python benchmarks/lenses.py run --archive sgd.zip --ways minilm
     .venv/bin/python benchmarks/lenses.py run --archive gsim.tgz --ways lens whole described
     .venv/bin/python benchmarks/lenses.py time --archive sgd.zip
+    .venv/bin/python benchmarks/lenses.py map --archive sgd.zip --examples 200 500
     .venv/bin/python benchmarks/lenses.py table
 
 Five targets: `failed` (any NOTIFY_FAILURE), `tried` (any NOTIFY), `changed` (NEGATE after CONFIRM), `alternatives`
@@ -37,8 +38,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
+from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, normalized_mutual_info_score, roc_auc_score
 
 from conversations.dialogue import Dialogue, Turn
 from dial2vec.collection.lenses.learning import LensData, calibration_error, learn
@@ -48,6 +50,7 @@ from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.names import GENERAL, MINILM, resolve
 
 RESULTS = Path(__file__).with_name("studies") / "lenses.jsonl"
+GROUPS = (6, 12)
 POOL, JUDGED, SPARE, SEED = 3_000, {"unseen": 1_500, "seen": 700}, 1_000, 0
 # Two sentences of each side, written before any figure was seen.
 SAID = {
@@ -327,6 +330,40 @@ def timed(arguments: argparse.Namespace) -> None:
         write(f"reading {number + 1}: {1_000 * seconds:.2f} s / 1,000")
 
 
+def mapped(arguments: argparse.Namespace) -> None:
+    """Print how well groups of the five lenses' probabilities agree with how a booking ended, beside whole dialogues.
+
+    Groups are of k-means, 6 and 12 of them; figures are normalised mutual information, in percent, means over draws.
+    """
+    parts = read(arguments.archive)
+    ends = [_end(marks) for marks in parts["unseen"].marks]
+    whole = load_encoder(resolve(GENERAL)).encode(parts["unseen"].dialogues)
+    write("whole dialogues:", *(f"{agreement(ends, whole, k):.1f}" for k in GROUPS))
+    lens = ways(parts, ["lens"])["lens"]
+    for n in arguments.examples:
+        figures = []
+        for draw in range(arguments.draws):
+            judges = [lens(drawn(parts["pool"], target, n, draw, 0.0)) for target in SGD]
+            chances = np.stack([judge("unseen")[0] for judge in judges], axis=1)
+            figures.append([agreement(ends, chances, k) for k in GROUPS])
+        write(f"lenses by {n} examples:", *(f"{figure:.1f}" for figure in np.mean(figures, axis=0)))
+
+
+def _end(marks: Marks) -> str:
+    made = marks["tried"] - marks["failed"]
+    if not marks["failed"]:
+        return "made" if made else "never tried"
+    return "made at last" if made and max(made) > max(marks["failed"]) else "failed"
+
+
+def agreement(ends: list[str], vectors: NDArray[np.float64], k: int) -> float:
+    """Return the agreement of k groups of centred vectors of length 1 with the ends, the mean of three seeds."""
+    units = vectors - vectors.mean(0)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    groups = (KMeans(k, n_init=3, random_state=seed).fit_predict(units) for seed in range(3))
+    return 100 * mean(normalized_mutual_info_score(ends, each) for each in groups)
+
+
 def write(*words: str) -> None:
     """Print a line."""
     sys.stdout.write(" ".join(words) + "\n")
@@ -335,7 +372,7 @@ def write(*words: str) -> None:
 def main() -> None:
     """Run a command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["run", "table", "time"])
+    parser.add_argument("command", choices=["run", "table", "time", "map"])
     parser.add_argument("--archive", type=Path)
     parser.add_argument("--ways", nargs="+", default=["lens", "examples", "whole", "described"])
     parser.add_argument("--examples", nargs="+", type=int, default=[20, 50, 200, 500, 2_000])
@@ -344,7 +381,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.command != "table" and arguments.archive is None:
         parser.error("give --archive")
-    {"run": run, "table": lambda _: table(), "time": timed}[arguments.command](arguments)
+    {"run": run, "table": lambda _: table(), "time": timed, "map": mapped}[arguments.command](arguments)
 
 
 if __name__ == "__main__":

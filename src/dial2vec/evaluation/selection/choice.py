@@ -22,7 +22,7 @@ CLEARLY_AHEAD, CLEARLY_BELOW = 0.9, 0.1
 AHEAD_ON = 2
 # Share of what the base encoder lacks to full agreement of the two sides, from which a clear gain in it is enough. From
 # a weak base encoder k-means moves the other two criteria by more than training does (docs/recipe.md).
-ENOUGH = 0.05
+ENOUGH = 0.03
 # Minimum share of the best gain in agreement of the two sides. A shrinking space raises the other two criteria more and
 # more and loses this gain: measured in docs/recipe.md.
 KEPT_SHARE = 0.5
@@ -99,7 +99,7 @@ def choose_label_free(
     """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the base encoder stays.
 
     A candidate is admissible if it is clearly ahead of the base encoder on two criteria or more, or on `cross_side` by
-    5 % of what the base encoder lacks to 1, and below it on none. Of the admissible ones, only those stay whose gain in
+    3 % of what the base encoder lacks to 1, and below it on none. Of the admissible ones, only those stay whose gain in
     `cross_side`, on all dialogues, is at least half of the best gain and at least 0. The highest score wins, of
     students the highest agreement with the teacher; of equal ones the earlier. Each resampling draws 80 % of the
     dialogues without replacement, the same for all candidates: a dialogue drawn twice would be its own neighbour.
