@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/studies/lens_tasks.py --intents intents.zip --actions sgd.zip
 
 Intents: k sentences of each intent, as `dial2vec papers evaluate --tasks intents` draws them, three draws; the way
-`names` describes each intent by its name, too. Judged are 1,000 test sentences. Actions: 10 and 20 examples of each, drawn
-as for the task `actions`; each action is a label of its own, predicted from the probability 0.5 on, for 1,000 test
-examples. Prints a row per set.
+`names` describes each intent by its name, too. Judged are 1,000 test sentences. Actions: 10 and 20 examples of each,
+drawn as for the task `actions`; each action is a label of its own, predicted from the probability 0.5 on, for 1,000
+test examples. Prints a row per set.
 """
 
 from __future__ import annotations
