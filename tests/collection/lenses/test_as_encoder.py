@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from conversations.dialogue import write_dialogues
 from dial2vec.cli import main
+from dial2vec.collection.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_assignment, read_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.lenses import LensLabel, lens
@@ -94,3 +96,15 @@ def test_a_lens_is_looked_at_as_it_is(tmp_path, monkeypatch):
         done = CliRunner().invoke(main, ["look", "calls", "--lens", "end", *more])
         assert done.exit_code == 1
         assert f"look was given --lens end and {said}; expected all conversations" in done.output
+
+
+def test_a_map_takes_dialogues_that_have_no_value_yet(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(main, ["look", str(made[0].folder), "--lens", "end", "--static", "map.html"])
+    write_dialogues(tmp_path / "more.jsonl", calls(90, seed=1)[0])
+    done = CliRunner().invoke(main, ["index", "more.jsonl", "--output", "calls.end.look", "--no-adapt"])
+    assert done.exit_code == 0, done.output
+    found = CollectionFolder(tmp_path / "calls.end.look")
+    cluster(found, from_scratch=True)
+    names = {re.sub(r" \(\d+\)$", "", each.name) for each in read_clusters(found)[0].clusters}
+    assert (len(found), names) == (240, {"booked", "failed", "none"})

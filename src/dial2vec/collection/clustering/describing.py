@@ -101,16 +101,18 @@ def _names_by_lens(collection: CollectionFolder, rows: NDArray[np.int64], new: U
     """Return names of clusters of vectors by lenses: the commonest value of each lens; [] for other vectors."""
     if not is_lens(model := collection.folder / "model"):
         return []
-    groups = new.state.groups[rows]
+    groups, kinds = new.state.groups[rows], collection.metadata_kinds
+    keys = [key for key in read_json(model / LENS_FILE)["lenses"] if key in kinds]
+    # Dialogues that were added later have no value.
     columns = [
-        np.array(collection.metadata(key).take(rows).to_pylist()) for key in read_json(model / LENS_FILE)["lenses"]
+        np.array([str(value or "none") for value in collection.metadata(key).take(rows).to_pylist()]) for key in keys
     ]
     names: list[str] = []
     for place, id in enumerate(new.ids):
         values = [Counter(column[groups == place].tolist()).most_common(1) for column in columns]
         name = ", ".join(value for [(value, _)] in filter(None, values) if value != "none") or "none"
         names.append(f"{name} ({id})" if name in names else name)
-    return names
+    return names if keys else []
 
 
 @dataclass(frozen=True, slots=True)
