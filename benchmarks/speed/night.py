@@ -1,11 +1,12 @@
-"""One night: 1,000 new dialogues on a collection of 100,000. Seconds and peak memory of its update.
+"""One night: 1,000 new dialogues on a collection of 100,000. Seconds and peak memory of its update, and its size.
 
     .venv/bin/python benchmarks/speed/night.py --folder /tmp/night
+    .venv/bin/python benchmarks/speed/night.py --folder /tmp/night --dialogues 2000 --nights 365 --each 20    # a year
 
 Makes a collection of dialogues of the demo corpus by the general student, with an index of its turns and without
 segments, once; then copies it, adds the dialogues of the next day by `update`, in a process of its own, and prints how
-long that takes and how much memory. With --kept each of ten nights follows the one before. 100,000 dialogues take 1 GB
-of disk, twice, and two minutes.
+long that takes, how much memory, and the size of the folder. Each night follows the one before. 100,000 dialogues take
+1 GB of disk, twice, and two minutes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 from conversations.dialogue import Dialogue, write_dialogues
 from dial2vec.data.corpora.demo import generate_demo
 
-NIGHT, NIGHTS = 1000, 10
+NIGHT = 1000
 MAKE = """
 import sys
 from pathlib import Path
@@ -49,9 +50,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="folder of the collections")
     parser.add_argument("--dialogues", type=int, default=100_000, help="size of the collection")
-    parser.add_argument("--kept", action="store_true", help="ten nights, one after the other")
+    parser.add_argument("--nights", type=int, default=1, help="nights, one after the other")
+    parser.add_argument("--each", type=int, default=NIGHT, help="new dialogues of a night")
     arguments = parser.parse_args()
-    folder, n, nights = arguments.folder, arguments.dialogues, NIGHTS if arguments.kept else 1
+    folder, n, each = arguments.folder, arguments.dialogues, arguments.each
     base, copy = folder / f"base-{n}", folder / "night"
     if not base.exists():
         write_dialogues(folder / "inbox" / "day-0.jsonl", days(0, n))
@@ -59,16 +61,17 @@ def main() -> None:
         subprocess.run([sys.executable, "-c", MAKE, str(base), str(folder / "inbox")], check=True)
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(base, copy)
-    sys.stdout.write("| dialogues before | new | told | seconds | CPU seconds | peak memory, MiB |\n")
-    sys.stdout.write("|---|---|---|---|---|---|\n")
-    for night in range(nights):
+    sys.stdout.write("| dialogues before | new | told | seconds | CPU seconds | peak memory, MiB | MB |\n")
+    sys.stdout.write("|---|---|---|---|---|---|---|\n")
+    for night in range(arguments.nights):
         day = folder / "inbox" / f"day-{night + 1}.jsonl"
-        write_dialogues(day, days(n + night * NIGHT, NIGHT))
+        before = n + night * each
+        write_dialogues(day, days(before, each))
         command = (sys.executable, "-c", UPDATE, str(copy), str(day))
         done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        before = n + night * NIGHT
+        size = sum(path.stat().st_size for path in copy.rglob("*") if path.is_file()) / 1e6
         sys.stdout.write(f"| {before:,} | {done['new']:,} | {done['told']} | {done['seconds']} | {done['cpu']} | ")
-        sys.stdout.write(f"{done['mib']:,} |\n")
+        sys.stdout.write(f"{done['mib']:,} | {size:.0f} |\n")
         sys.stdout.flush()
 
 
