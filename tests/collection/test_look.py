@@ -217,3 +217,14 @@ def test_a_single_dialogue_has_a_map_without_groups(look, tmp_path):
     done = look("calls.csv")
     assert done.exit_code == 0, done.output
     assert "map.html: 1 dialogues" in done.output
+
+
+def test_examples_of_a_lens_outlive_an_export_that_lost_dialogues(look, tmp_path):
+    export(tmp_path / "calls.csv", 40)
+    look("calls.csv")
+    (tmp_path / "calls.look" / "lenses").mkdir()
+    kept = tmp_path / "calls.look" / "lenses" / "end.examples.csv"
+    kept.write_text("dialogue_id,label\nc20,good\n")
+    export(tmp_path / "calls.csv", 40, first=10)
+    assert "calls.look: 30 dialogues" in look("calls.csv").output
+    assert kept.read_text() == "dialogue_id,label\nc20,good\n"

@@ -72,19 +72,21 @@ def look(
     and shown in your browser; Ctrl-C ends it. NAME.look keeps the result, so that the next look at SOURCE is quick.
     """
     from conversations.formats.formats import stem
+    from conversations.options import Options
     from dial2vec.collection.explorer.better import better
     from dial2vec.collection.explorer.later import INDEX_OF_TURNS
     from dial2vec.collection.look import LookReading, clusters_of, drawing, look_into
     from dial2vec.data.corpora.demo import write_sample
 
-    _check(source, sample, model, lenses)
+    options, masks, lenses = options_of(reading), masks_of(reading), tuple(dict.fromkeys(lenses))
+    merged = reading["merge_turns"]
+    as_it_is = (options, masks, merged, sample, model) == (Options(), None, False, None, None)
+    _check(source, sample, lenses, as_it_is=as_it_is)
     source = source or write_sample(Path("sample.jsonl"))
-    options, masks = options_of(reading), masks_of(reading)
     folder = output or Path(".".join([stem(source).removesuffix(".look"), *lenses, "look"]))
     # A page is replaced later by a better one, a file is not.
     better_one = untrained() if not lenses and model is None and static is None and untrained() != GENERAL else ""
     start = model or (GENERAL if static is None else untrained())
-    merged = reading["merge_turns"]
     adapted = not (no_adapt or lenses)
     own = LookReading(start, options, masks, merged, adapted, sample or None, better_one, lenses)
     # A file has no server that could index the turns later.
@@ -109,8 +111,11 @@ def look(
 look.params += [parameter for parameter in import_.params if parameter.name not in OWN]
 
 
-def _check(source: Path | None, sample: int | None, model: str | None, lenses: tuple[str, ...]) -> None:
-    """Raise if options of `look` exclude each other."""
+def _check(source: Path | None, sample: int | None, lenses: tuple[str, ...], *, as_it_is: bool) -> None:
+    """Raise if options of `look` exclude each other.
+
+    :param as_it_is: True if no option says how to read or encode.
+    """
     if (sample is None or sample > 0) and source is None:
         raise CorpusError(
             "look was given no export; expected a file or folder of conversations. Name one, or try "
@@ -121,10 +126,10 @@ def _check(source: Path | None, sample: int | None, model: str | None, lenses: t
             f"look was given {source} and --sample without a number; expected how many of its conversations to draw. "
             "Say `--sample 2000`, or leave it out."
         )
-    if lenses and (sample is not None or model is not None):
+    if lenses and not as_it_is:
         raise CorpusError(
-            f"look was given --lens {lenses[0]} and {'--sample' if model is None else '--model'}; expected all "
-            "conversations of a collection, and its lens instead of an encoder. Leave one of both out."
+            f"look was given --lens {lenses[0]} and an option that reads, draws, masks or encodes conversations; "
+            "expected all those of a collection, as it has them. Leave out one of the two."
         )
 
 

@@ -45,6 +45,7 @@ from dial2vec.collection.search.moments import update_moments
 from dial2vec.data.metadata import packed_metadata
 from dial2vec.data.workers import spread
 from dial2vec.encoder.checksums import note
+from dial2vec.encoder.folder import is_lens
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -117,7 +118,10 @@ def add(
             write_quarantine(reasons, quarantine)
         shutil.rmtree(work, ignore_errors=True)
         collection = CollectionFolder(folder)
-        adaptation = adapt(collection, encoder) if adapted and len(collection) else None
+        # What lenses tell is no topic, which a map would find.
+        adaptation = (
+            adapt(collection, encoder) if adapted and len(collection) and not is_lens(folder / "model") else None
+        )
         if turns:
             update_moments(collection, encoder, batch_size=batch_size, progress=progress)
     if not n_new and not n_existing:

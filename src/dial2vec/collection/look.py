@@ -30,7 +30,7 @@ from dial2vec.collection.clustering.clustering import cluster, clustering_steps
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.clustering.known import TOPICS
-from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder, readable
+from dial2vec.collection.collection_folder import LENSES, MANIFEST, CollectionFolder, readable
 from dial2vec.collection.explorer.better import take_over
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.lenses.as_encoder import dialogues_with_values, encoder_of
@@ -97,11 +97,14 @@ def look_into(
     address = as_address(source)
     if not address and not source.exists():
         raise CorpusError(f"{source} does not exist; expected a file or folder of conversations. Check the path.")
-    if source.resolve() in folder.resolve().parents:
+    if source.resolve() in (folder.resolve(), *folder.resolve().parents):
         raise CorpusError(
             f"{folder} lies in {source}, so the next look would read it as an export; expected a folder outside. "
             "Name one: --output FOLDER."
         )
+    of_lenses = None
+    if reading.lenses:
+        of_lenses = encoder_of(CollectionFolder(source), reading.lenses, folder / "model")
     record = folder / OWN / "record.json"
     known: dict[str, Any] = {} if address else {"state": _state(source, reading)}
     state = known | {
@@ -114,7 +117,6 @@ def look_into(
             if not address and read_json(record) == state | {"done": True}:
                 say(f"{source} is unchanged since {folder} was made from it")
                 return CollectionFolder(folder)
-        of_lenses = encoder_of(CollectionFolder(source), reading.lenses) if reading.lenses else None
         transcripts = _dialogues(folder / OWN, source, reading, say)
         with waiting("loading the encoder"):
             # Once the better page has replaced the first one, new dialogues join it.
@@ -127,9 +129,7 @@ def look_into(
         added = add(folder, transcripts, encoder=encoder, turns=turns, adapted=reading.adapted, imported=imported)
         if added.adapted:
             say(added.adapted)
-        for written in WRITTEN:
-            if (folder / KEPT / written).exists():
-                (folder / KEPT / written).replace(folder / written)
+        _move_written(folder / KEPT, folder)
         if added.quarantine:
             say(f"{added.quarantine} records cannot be used; the reasons are in {added.quarantine_file}")
         write_json(record, state | {"done": True})
@@ -247,6 +247,14 @@ def _at_once(source: Path, places: Places, reading: LookReading, say: Callable[[
     return places.output
 
 
+def _move_written(folder: Path, target: Path) -> None:
+    for path in (*(folder / name for name in WRITTEN), *(folder / LENSES).glob("*.examples.csv")):
+        if path.exists():
+            place = target / path.relative_to(folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(place)
+
+
 def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str, say: Callable[[str], object]) -> None:
     """Empty the folder unless its collection has this encoder, and only dialogues that the file has word for word.
 
@@ -263,9 +271,7 @@ def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str, say: Callab
         return
     kept = folder / KEPT
     kept.mkdir(exist_ok=True)
-    for written in WRITTEN:
-        if (folder / written).exists():
-            (folder / written).replace(kept / written)
+    _move_written(folder, kept)
     if (decisions := path_of(folder)).exists():
         place = next(path for n in count(1) if not (path := kept / f"curation-{n}.yaml").exists())
         decisions.rename(place)

@@ -90,21 +90,57 @@ def test_look_groups_by_what_a_lens_tells_and_names_the_groups_by_it(made, tmp_p
     assert "is unchanged" in CliRunner().invoke(main, arguments).output
 
 
-def test_a_lens_is_looked_at_as_it_is(tmp_path, monkeypatch):
+@pytest.mark.parametrize("more", [["--model", "general"], ["--sample", "10"], ["--redact"], ["--merge-turns"]])
+def test_a_lens_is_looked_at_as_it_is(tmp_path, monkeypatch, more):
     monkeypatch.chdir(tmp_path)
-    for more, said in ((["--model", "general"], "--model"), (["--sample", "10"], "--sample")):
-        done = CliRunner().invoke(main, ["look", "calls", "--lens", "end", *more])
-        assert done.exit_code == 1
-        assert f"look was given --lens end and {said}; expected all conversations" in done.output
+    done = CliRunner().invoke(main, ["look", "calls", "--lens", "end", *more])
+    assert done.exit_code == 1
+    assert "look was given --lens end and an option that reads" in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lens_that_fell_back_to_descriptions_has_learnt_nothing(made, tmp_path):
+    copy = CollectionFolder(copytree(made[0].folder, tmp_path / "calls"))
+    lens(copy, "end", [LensLabel("booked", ("all set",)), LensLabel("failed", ("sorry",))])
+    with pytest.raises(CorpusError, match=r"lens 'end' of .* has learnt nothing"):
+        encoder_of(copy, ["end"])
+
+
+def test_a_grown_collection_is_read_by_its_lens_first_and_its_map_stays(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    copytree(made[0].folder, tmp_path / "calls")
+    arguments = ["look", "calls", "--lens", "end", "--static", "map.html"]
+    CliRunner().invoke(main, arguments)
+    found = CollectionFolder(tmp_path / "calls.end.look")
+    before = found.manifest.fingerprint, [each.id for each in read_clusters(found)[0].clusters]
+    write_dialogues(tmp_path / "more.jsonl", calls(31, seed=2)[0])
+    CliRunner().invoke(main, ["index", "more.jsonl", "--output", "calls"])
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    found = CollectionFolder(tmp_path / "calls.end.look")
+    assert (len(found), found.manifest.fingerprint) == (181, before[0])
+    assert [each.id for each in read_clusters(found)[0].clusters][: len(before[1])] == before[1]
+    assert found.metadata("end").null_count == 0
+
+
+def test_a_map_never_replaces_the_collection_that_it_is_made_of(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    copy = copytree(made[0].folder, tmp_path / "calls")
+    (copy / ".look").mkdir()
+    done = CliRunner().invoke(main, ["look", "calls", "--lens", "end", "--output", "calls"])
+    assert done.exit_code == 1
+    assert "expected a folder outside" in done.output
+    assert (copy / "lenses" / "end.examples.csv").exists()
 
 
 def test_a_map_takes_dialogues_that_have_no_value_yet(made, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(main, ["look", str(made[0].folder), "--lens", "end", "--static", "map.html"])
     write_dialogues(tmp_path / "more.jsonl", calls(90, seed=1)[0])
-    done = CliRunner().invoke(main, ["index", "more.jsonl", "--output", "calls.end.look", "--no-adapt"])
+    done = CliRunner().invoke(main, ["index", "more.jsonl", "--output", "calls.end.look"])
     assert done.exit_code == 0, done.output
     found = CollectionFolder(tmp_path / "calls.end.look")
+    assert found.adaptation is None
     cluster(found, from_scratch=True)
     names = {re.sub(r" \(\d+\)$", "", each.name) for each in read_clusters(found)[0].clusters}
     assert (len(found), names) == (240, {"booked", "failed", "none"})

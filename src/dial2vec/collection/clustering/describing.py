@@ -99,18 +99,17 @@ def describe_clusters(
 
 def _names_by_lens(collection: CollectionFolder, rows: NDArray[np.int64], new: Undescribed) -> list[str]:
     """Return names of clusters of vectors by lenses: the commonest value of each lens; [] for other vectors."""
-    if not is_lens(model := collection.folder / "model"):
+    if not is_lens(model := collection.model):
         return []
     groups, kinds = new.state.groups[rows], collection.metadata_kinds
     keys = [key for key in read_json(model / LENS_FILE)["lenses"] if key in kinds]
-    # Dialogues that were added later have no value.
-    columns = [
-        np.array([str(value or "none") for value in collection.metadata(key).take(rows).to_pylist()]) for key in keys
-    ]
+    columns = [np.array(collection.metadata(key).take(rows).to_pylist(), dtype=object) for key in keys]
     names: list[str] = []
     for place, id in enumerate(new.ids):
-        values = [Counter(column[groups == place].tolist()).most_common(1) for column in columns]
-        name = ", ".join(value for [(value, _)] in filter(None, values) if value != "none") or "none"
+        # Dialogues that were added later have no value.
+        spoken = [Counter(str(each) for each in column[groups == place] if each is not None) for column in columns]
+        values = [value for counts in spoken for value, _ in counts.most_common(1)]
+        name = ", ".join(value for value in values if value != "none") or "none"
         names.append(f"{name} ({id})" if name in names else name)
     return names if keys else []
 

@@ -24,6 +24,7 @@ from dial2vec.encoder.checksums import note
 from dial2vec.encoder.folder import LENS_FILE, check_files, damaged, model_folder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.protocol import Encoder, Output
+from dial2vec.files import code_hash
 
 
 class LensModel(NamedTuple):
@@ -95,6 +96,10 @@ class LensEncoder(Encoder):
         for array in (array for model in self.models for array in model):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
+
+    def computed_by(self) -> str:
+        """Return a hash of the lenses, the mean, and the code of lenses."""
+        return f"{self.fingerprint()} {code_hash('collection/lenses')}"
 
     def save_pretrained(self, path: str | Path) -> None:
         """Write a folder that `load_of_lenses` loads."""

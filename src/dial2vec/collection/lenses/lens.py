@@ -217,7 +217,9 @@ def read_record(path: Path) -> dict[str, Any]:
     """
     with readable(path, f"; expected the record of a lens. {again(path)}"):
         record: dict[str, Any] = read_json(path)
-        return {key: record[key] for key in ("name", "labels", "examples", "quality", "sure", "dialogues")} | record
+        return {
+            key: record[key] for key in ("name", "labels", "examples", "quality", "sure", "shares", "dialogues")
+        } | record
 
 
 def again(path: Path) -> str:

@@ -247,8 +247,8 @@ def append_turns(folder: Path, record: TurnRecord, new: NewTurns) -> TurnRecord:
 
 
 def start_of(encoder: Encoder) -> Encoder:
-    """Return the encoder that an encoder was trained from; itself for a student, or if that cannot be loaded."""
-    if isinstance(encoder, StudentEncoder):
+    """Return the encoder that a transformer was trained from; itself for all others, or if that cannot be loaded."""
+    if encoder.max_length is None:
         return encoder
     try:
         start = load_encoder(encoder.name)
