@@ -118,10 +118,9 @@ def add(
             write_quarantine(reasons, quarantine)
         shutil.rmtree(work, ignore_errors=True)
         collection = CollectionFolder(folder)
-        # What lenses tell is no topic, which a map would find.
-        adaptation = (
-            adapt(collection, encoder) if adapted and len(collection) and not is_lens(folder / "model") else None
-        )
+        # A map would look for topics, which are not what lenses tell.
+        adapted = adapted and not is_lens(folder / "model")
+        adaptation = adapt(collection, encoder) if adapted and len(collection) else None
         if turns:
             update_moments(collection, encoder, batch_size=batch_size, progress=progress)
     if not n_new and not n_existing:

@@ -69,9 +69,10 @@ def describe_clusters(
     """
     facts = Facts.read(collection, new.state, new.by, seed, done)
     namer = Namer.read(collection.dialogues(facts.vocabulary.rows.tolist()))
-    given, unclear = namer.names(new.state.groups[facts.vocabulary.rows], facts.terms, new.ids)
-    if by_lens := _names_by_lens(collection, facts.vocabulary.rows, new):
-        given, unclear = by_lens, [False] * len(by_lens)
+    if given := _names_by_lens(collection, facts.vocabulary.rows, new):
+        unclear = [False] * len(given)
+    else:
+        given, unclear = namer.names(new.state.groups[facts.vocabulary.rows], facts.terms, new.ids)
     known, of = new.known.names, dict(zip(new.ids, given, strict=True)) | new.names
     names = [known.get(id, f"{of[id]} ({id})" if of[id] in known.values() else of[id]) for id in new.ids]
     was = {cluster.id: cluster for cluster in before.clusters} if before else {}
