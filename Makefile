@@ -48,8 +48,10 @@ run: .venv/installed  ## train, evaluate and register a model on the corpora of 
 	@$(BIN)/dial2vec run
 
 # All tests of a file run in one process and share fixtures, those with services first (tests/conftest.py), which
-# pytest-xdist would reorder; one thread per process, as more would compete for cores.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+# pytest-xdist would reorder; one thread per process, as more would compete for cores. A process that hung is not started
+# again, as it would hang again.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder \
+	--max-worker-restart 0
 
 test: .venv/installed  ## run the tests that start no service such as DVC or a browser, on every core
 	@$(PYTEST) -m "not services"

@@ -59,16 +59,21 @@ class Page:
             self.ask(f"{domain}.enable")
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send a command of the protocol and return its result."""
+        """Send a command of the protocol and return its result.
+
+        :raises TimeoutError: after two minutes, also if the page goes on to tell of other things.
+        """
         number = next(self._numbers)
         self._connection.send(json.dumps({"id": number, "method": method, "params": parameters}))
-        while True:
-            message = json.loads(self._connection.recv(timeout=120))
+        deadline = time.monotonic() + 120
+        while (left := deadline - time.monotonic()) > 0:
+            message = json.loads(self._connection.recv(timeout=left))
             if message.get("id") == number:
                 if "error" in message:
                     raise RuntimeError(f"{method}: {message['error']['message']}")
                 return dict(message["result"])
             self._notice(message)
+        raise TimeoutError(f"{method} had no result after two minutes: {str(parameters)[:200]}")
 
     def _notice(self, message: dict[str, Any]) -> None:
         about = message.get("params", {})
