@@ -1,4 +1,4 @@
-"""The losses of benchmarks/studies/later_methods.py, by hand, and a study of tiny sizes."""
+"""The pairs of benchmarks/studies/later_methods.py and their cosines, by hand, and a study of tiny sizes."""
 
 from __future__ import annotations
 

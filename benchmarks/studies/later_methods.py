@@ -3,11 +3,11 @@
     .venv/bin/python benchmarks/studies/later_methods.py run demo sgd self_dialogue --seeds 1
     .venv/bin/python benchmarks/studies/later_methods.py table
 
-Needs the splits of the corpora. Both train on the pairs of utterances of method `dse`, from the base encoder of
+Needs the splits of the corpora. Both train on single utterances, as method `dse` does, from the base encoder of
 params.yaml, which then reads whole dialogues as before, or as the mean of their utterances, as after `dse`:
 
 - `distance`: two utterances of a dialogue, 1 to 4 turns apart, get a cosine that falls by 0.2 a turn, and 0 the other
-  way round and with an utterance of another dialogue (curved contrastive learning, Erker et al. 2023; windows of 5
+  way round and with any utterance of the corpus (curved contrastive learning, Erker et al. 2023; windows of 5
   turns as in triple-encoders, Erker et al. 2024). "before" and "after" are words in brackets here, not tokens of their
   own, and there are no marks of the speaker.
 - `no_negatives`: a context of 1 to 3 utterances, through two layers, gets the vector of the same context with its
@@ -43,7 +43,7 @@ from dial2vec.training.loop import train
 from dial2vec.training.methods.dse import PairSet, consecutive_pairs
 from dial2vec.training.utterances import UtteranceSet
 from study import add_row, is_known, read_rows, run_study, table_of_ways
-from weak_start import figures
+from weak_start import digest, figures
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 WINDOW, BATCH, PAIRS, RATE = 5, 64, 6400, 2e-5
@@ -86,9 +86,9 @@ def trained(encoder: DialogueEncoder, make: Any, dialogues: list[Dialogue], sett
     options = replace(settings.dse, learning_rate=RATE, batch_size=BATCH, max_pairs=PAIRS)
     settings = replace(settings, dse=options)
     data = make(encoder, [dialogue.merged() for dialogue in dialogues], settings)
-    run = train(
-        encoder, data, settings=train_settings(settings), seed=settings.seed, checkpoints=folder, fingerprint="study"
-    )
+    own = train_settings(settings)
+    mark = digest([own, WINDOW, settings.encoder])
+    run = train(encoder, data, settings=own, seed=settings.seed, checkpoints=folder, fingerprint=mark)
     return [run.history[0]["loss"], run.history[-1]["loss"]]
 
 
