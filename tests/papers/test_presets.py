@@ -48,6 +48,13 @@ def test_the_paper_s_recipe_is_20_dialogues_a_step_at_1e_5_over_the_whole_train_
     assert (found.evaluate.kmeans, found.evaluate.clusters) == ("paper", "corpus")
 
 
+@pytest.mark.parametrize("name", [name for name in PRESETS if name != "dial2vec-paper"])
+def test_the_weight_decay_of_dial2vec_does_not_stay_with_another_paper(params, name):
+    write_preset(params, "dial2vec-paper")
+    write_preset(params, name)
+    assert load_settings(params).train.weight_decay == 0
+
+
 def test_default_brings_back_the_values_of_a_new_project(params):
     settings = load_settings(params)
     for name in PRESETS:
