@@ -16,7 +16,7 @@ from conversations.by_recipe.known import known_recipes
 from conversations.by_recipe.recognising import Recognised
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from conversations.errors import CorpusError
-from conversations.formats.addresses import as_address
+from conversations.formats.addresses import as_address, shown_source
 from conversations.formats.containers import Unpacking
 from conversations.formats.formats import CONTAINERS, ENDINGS, MAILS, READABLE, XML, ending, is_program, stem
 from conversations.guessing.names import columns_in
@@ -231,15 +231,16 @@ def read(source: str | Path, *, options: Options | None = None) -> list[Dialogue
         export = read_export(path, options or Options())
         result = export.result
         if export.cut:
-            warnings.warn(f"{path}: {export.cut.replace('--pause 0', 'Options(pause=0)')}.", stacklevel=2)
+            warnings.warn(f"{shown_source(path)}: {export.cut.replace('--pause 0', 'Options(pause=0)')}.", stacklevel=2)
         quarantine_known_ids(result, Places(Path.cwd(), "", path, file=path))
         dialogues, quarantine = result.dialogues, result.quarantine
     if not dialogues:
         raise nothing_usable(path, quarantine)
     if quarantine:
+        name = shown_source(path)
         warnings.warn(
-            f"{len(quarantine)} dialogues or records of {path} cannot be used and are left out, the first: "
-            f"{quarantine[0]}. `dial2vec import {path} --output FILE.jsonl` lists all with reasons.",
+            f"{len(quarantine)} dialogues or records of {name} cannot be used and are left out, the first: "
+            f"{quarantine[0]}. `dial2vec import {name} --output FILE.jsonl` lists all with reasons.",
             stacklevel=2,
         )
     return dialogues

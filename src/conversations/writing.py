@@ -11,7 +11,7 @@ from pathlib import Path
 from conversations.dialogue import Dialogue, Origin, Quarantined, read_dialogues, write_dialogues, write_quarantine
 from conversations.errors import CorpusError
 from conversations.files import atomic_path, read_json, sha256_of, transcript_files, write_errors, write_json
-from conversations.formats.addresses import as_address, without_secrets
+from conversations.formats.addresses import as_address, shown_source, without_secrets
 from conversations.formats.formats import stem
 from conversations.progress import counted
 from conversations.redaction import Redactor
@@ -143,7 +143,7 @@ def quarantine_known_ids(result: ImportResult, places: Places) -> None:
 def nothing_usable(source: Path, quarantine: Sequence[Quarantined]) -> CorpusError:
     """Return the error for an export without a usable dialogue: the first reason, where it is, and what to do."""
     if not quarantine:
-        return CorpusError(f"no dialogue of {source} can be used: it holds none. Export it again.")
+        return CorpusError(f"no dialogue of {shown_source(source)} can be used: it holds none. Export it again.")
     first = quarantine[0]
     line = f"line {first.origin.line}" if first.origin.line else ""
     where = line if first.origin.source == str(source) else str(first.origin).removeprefix(f"{source}/")
@@ -151,7 +151,9 @@ def nothing_usable(source: Path, quarantine: Sequence[Quarantined]) -> CorpusErr
     remedy = (
         "" if ";" in first.reason else " Mend the export, or name its columns by --id, --speaker, --text or --turns."
     )
-    return CorpusError(f"no dialogue of {source} can be used: {first.reason}{where and f' ({where})'}.{remedy}")
+    return CorpusError(
+        f"no dialogue of {shown_source(source)} can be used: {first.reason}{where and f' ({where})'}.{remedy}"
+    )
 
 
 def write_import(result: ImportResult, places: Places, redactor: Redactor | None = None) -> Path | None:

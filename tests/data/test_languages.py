@@ -79,6 +79,8 @@ def test_another_encoder_is_proposed_in_one_sentence(monkeypatch, model):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     english, german = [SAID["en"]] * 6, [SAID["de"]] * 4
     assert start_advice(spoken(*english, SAID["de"]), model) is None
+    # "Hi" is a common word of Catalan, too.
+    assert start_advice(spoken("Hello", "Hi"), model) is None
     assert start_advice(spoken(*german), model) == (
         f"The dialogues are in German, and {model} was trained on English; begin with --model multilingual, after pip "
         'install "dial2vec[multilingual]".'

@@ -93,3 +93,9 @@ def test_images_of_others_have_a_version():
     for image in (COMPOSE["x-images"]["postgres"], COMPOSE["x-images"]["store"]):
         assert re.search(r":\d+\.\d+", image)
     assert re.search(r"^ARG PYTHON=python:3\.11", DOCKERFILE, re.MULTILINE)
+
+
+def test_the_images_are_built_from_every_file_of_a_new_project():
+    taken = (ROOT / ".dockerignore").read_text().splitlines()
+    for name in (ROOT / "src/dial2vec/project/template.txt").read_text().split():
+        assert f"!{name}" in taken

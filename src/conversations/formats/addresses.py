@@ -35,6 +35,12 @@ def without_secrets(address: str) -> str:
     return SECRETS.sub("", address)
 
 
+def shown_source(source: Path) -> str:
+    """Return a path as messages name it: of an address, what is no secret."""
+    address = as_address(source)
+    return without_secrets(address) if address else str(source)
+
+
 def fetched(address: str, folder: Path) -> Path:
     """Return the file or folder that an address names, brought into an empty folder unless it is on this machine.
 

@@ -58,7 +58,8 @@ def without_separators(texts: Sequence[str]) -> list[str]:
 def split_line(line: str, known: Callable[[str], bool]) -> list[str]:
     """Return a transcript on one line as lines, one per turn.
 
-    The line begins with a name, at least two names speak, and each is a role or comes twice; otherwise it stays one.
+    The line begins with a name, at least two names speak, each is a role or comes twice, and one is a role; otherwise
+    it stays one.
 
     :param known: Test for a role.
     """

@@ -79,8 +79,8 @@ def describe(
             click.echo(f"--- rules of every question\n{question.messages[0]['content']}\n")
         click.echo(_sentence(expected, settings, unmasked=unmasked))
         return
-    if expected.questions and not yes:
-        agree(_sentence(expected, settings, unmasked=unmasked), TAKEN)
+    if expected.questions:
+        agree(_sentence(expected, settings, unmasked=unmasked), TAKEN, yes=yes)
     with bar_to(len(questions), "groups") as bar:
         described = describe_groups(collection, settings, questions, masked=not unmasked, done=bar.update)
     click.echo(json.dumps(described.record, ensure_ascii=False, indent=2) if as_json else _table(described))
@@ -140,11 +140,11 @@ def _sentence(expected: Estimate, settings: LanguageModel, *, unmasked: bool) ->
     )
 
 
-def agree(sentence: str, asked: str) -> None:
-    """Print what will be sent, and raise an error unless the user agrees."""
+def agree(sentence: str, asked: str, *, yes: bool) -> None:
+    """Print what will be sent, and raise an error unless the user agrees, here or by --yes."""
     click.echo(sentence, err=True)
     try:
-        agreed = click.confirm(asked, err=True)
+        agreed = yes or click.confirm(asked, err=True)
     except click.Abort as error:
         raise Dial2vecError(
             "nobody answered, so nothing was sent; expected y. Add --yes to send without it."

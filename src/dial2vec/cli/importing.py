@@ -50,7 +50,7 @@ def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option("--label", "labels", metavar="COLUMN", multiple=True, help="Column of a label; may be repeated.")
 @click.option("--time", metavar="COLUMN", help="Column that the turns of a dialogue are sorted by, or a path.")
 @click.option(
-    "--turns", metavar="COLUMN", help="Column that holds a whole dialogue, or a path such as results[].lines."
+    "--turns", metavar="COLUMN", help="Column that holds a whole dialogue, or a path such as results[].lines[]."
 )
 @click.option("--where", metavar="CONDITION", multiple=True, help="Read only rows or turns such as 'public == true'.")
 @click.option("--drop", metavar="CONDITION", multiple=True, help="Leave out rows or turns such as 'type == note'.")

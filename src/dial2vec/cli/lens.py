@@ -115,7 +115,7 @@ def lens(
             _asked(questions)
         labelled = questions.examples
     if by_model is not None:
-        labelled = _labelled(collection, labels, labelled, by_model, seed, yes=yes) | labelled
+        labelled = _labelled(collection, name, labels, labelled, by_model, seed, yes=yes) | labelled
     result = make_lens(collection, name, labels, labelled, seed=seed, progress=True)
     if as_json:
         click.echo((folder / "lenses" / f"{name}.json").read_text(encoding="utf-8").rstrip())
@@ -190,34 +190,44 @@ def _asked(questions: Questions) -> None:
 
 
 def _labelled(
-    collection: CollectionFolder, labels: Sequence[LensLabel], known: dict[str, str], n: int, seed: int, *, yes: bool
+    collection: CollectionFolder,
+    name: str,
+    labels: Sequence[LensLabel],
+    known: dict[str, str],
+    n: int,
+    seed: int,
+    *,
+    yes: bool,
 ) -> dict[str, str]:
-    """Return the labels of a language model for n varied dialogues, and say how often it agrees with the examples."""
+    """Return the labels of a language model for n varied dialogues, and say how often it agrees with other examples."""
     from conversations.progress import bar_to
     from conversations.redaction import COUNTRIES, Masks
     from dial2vec.cli.describe import agree, settings_of
     from dial2vec.collection.lenses.by_model import answers_of, label_questions, unanswered
-    from dial2vec.collection.lenses.examples import varied
+    from dial2vec.collection.lenses.examples import examples_file, read_examples, varied, write_examples
 
     settings = settings_of({})
-    compared = list(known)[:COMPARED]
+    earlier = read_examples(by_model := examples_file(collection.folder, f"{name}.by_model"))
+    compared = [dialogue_id for dialogue_id, label in known.items() if earlier.get(dialogue_id) != label][:COMPARED]
     rows = varied(collection, known, n, seed) + [collection.row(dialogue_id) for dialogue_id in compared]
     questions = label_questions(collection, labels, rows, Masks(countries=COUNTRIES))
-    if (new := unanswered(collection, settings, questions)) and not yes:
+    if new := unanswered(collection, settings, questions):
         tokens = sum(question.tokens for question in new)
         cost = (tokens * settings.price_in + len(new) * ANSWER_TOKENS * settings.price_out) / 1e6
         priced = f"about {cost:.4f} by your prices" if cost else "unknown, because operation.yaml has no prices"
         sentence = f"To {settings.address}, model {settings.model}: {len(new)} masked dialogues"
-        agree(f"{sentence}, about {tokens:,} tokens; cost: {priced}.", "Send them?")
+        agree(f"{sentence}, about {tokens:,} tokens; cost: {priced}.", "Send them?", yes=yes)
     with bar_to(len(questions), "labelling", unit="dialogue") as bar:
         answered, failures = answers_of(collection, settings, labels, questions, bar.update)
+    labelled = {dialogue_id: label for dialogue_id, label in answered.items() if dialogue_id not in known}
+    write_examples(by_model, earlier | labelled)
     for failure in failures[:1]:
         click.echo(f"{len(questions) - len(answered)} dialogues have no label: {failure}", err=True)
     judged = [dialogue_id for dialogue_id in compared if dialogue_id in answered]
     if judged:
         same = sum(answered[dialogue_id] == known[dialogue_id] for dialogue_id in judged)
         click.echo(f"The language model agrees with {same} of {len(judged)} examples that were there.", err=True)
-    return answered
+    return labelled
 
 
 def _table(result: Lens) -> str:

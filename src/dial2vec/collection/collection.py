@@ -134,11 +134,14 @@ class Collection(CollectionFolder):
 
         :param name: name of the lens, a key of the metadata from then on.
         :param labels: sentences that describe each label, such as `{"solved": "great, that works now"}`.
-        :param examples: label by dialogue id; "none" for a dialogue that has none of them.
+        :param examples: label by dialogue id; "none" for a dialogue that has none of them. They are added to those that
+            the lens has.
         :return: the lens, with a row per dialogue in `table` and how good it is in `quality`.
         """
         from dial2vec.collection.lenses import LensLabel, lens
+        from dial2vec.collection.lenses.examples import examples_file, read_examples
 
+        examples = read_examples(examples_file(self.folder, name)) | dict(examples)
         given = {label: (text,) if isinstance(text, str) else tuple(text) for label, text in labels.items()}
         return lens(self, name, [LensLabel(label, texts) for label, texts in given.items()], examples)
 

@@ -108,3 +108,23 @@ def test_the_command_says_what_it_sends_and_how_often_the_model_agrees(collectio
     # The person's answer stays.
     assert (len(found), found["call-0-3"]) == (44, "none")
     assert "AUROC" in done.stdout
+    assert "masked dialogues, about" in done.stderr
+    # What the model labelled before is no example of a person, and a correction of it is one.
+    named = next(name for name, label in found.items() if name not in own and label != "none")
+    write_examples(examples_file(collection.folder, "end"), found | {named: "none"})
+    again = CliRunner().invoke(main, [*words, "--by-model", "10", "--yes"])
+    assert "The language model agrees with 3 of 5 examples" in again.stderr
+    assert len(read_examples(examples_file(collection.folder, "end"))) == 54
+
+
+def test_three_failures_in_a_row_end_the_questions_and_single_ones_do_not(collection, labeller):
+    settings = labeller.settings(model="third", concurrency=1)
+    no = [Reply("no"), Reply("no")]
+    labeller.replies = [reply for _ in range(4) for reply in (*no, Reply('{"label": "none"}'))]
+    answered, _ = answers_of(collection, settings, LABELS, label_questions(collection, LABELS, range(8), MASKS))
+    assert (len(answered), len(labeller.got)) == (4, 12)
+    labeller.replies = no * 3
+    questions = label_questions(collection, LABELS, range(8, 20), MASKS)
+    with pytest.raises(AnswerError):
+        answers_of(collection, settings, LABELS, questions)
+    assert len(labeller.got) == 18

@@ -299,6 +299,15 @@ def test_a_collection_gives_the_labels_as_a_table(collection):
     assert table.equals(lens(collection, "topic", LABELS).table)
 
 
+def test_examples_from_python_are_added_to_those_that_are_there(collection):
+    first, second = collection.rows["dialogue_id"].to_pylist()[:2]
+    opened, given = Collection(collection.folder), {label.label: label.descriptions for label in LABELS}
+    opened.lens("topic", given, {first: LABELS[0].label})
+    opened.lens("topic", given, {second: "none"})
+    found = read_examples(examples_file(collection.folder, "topic"))
+    assert found == {first: LABELS[0].label, second: "none"}
+
+
 def keyed(monkeypatch, keys):
     pressed = iter(keys)
     monkeypatch.setattr("click.getchar", lambda: next(pressed))

@@ -13,6 +13,7 @@ import pytest
 from conversations.dialogue import Dialogue, write_dialogues
 from dial2vec.collection.adding import add
 from dial2vec.collection.clustering.clustering import cluster
+from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.news import News, mark_sent, unsent, whats_new
 from dial2vec.collection.news.ledger import Ledger, read_ledger
@@ -173,6 +174,32 @@ def test_a_look_a_minute_later_spends_what_the_days_of_its_new_dialogues_allow()
     assert ledger.days_until(minute, 20_000) == pytest.approx(1 / 1440)
     assert ledger.days_until(FIRST + timedelta(days=3), 20_001) == 3
     assert Ledger().days_until(FIRST, 20_000) == 1
+
+
+def test_hourly_looks_spend_no_more_days_than_go_by():
+    ledger, spent = Ledger(), []
+    for hour in range(24 * 7 + 1):
+        # New dialogues come every day; their day changes at once, the clock's from hour to hour.
+        at, last = FIRST + timedelta(hours=hour), 20_000 + hour // 24
+        spent.append(ledger.days_until(at, last))
+        ledger = ledger.after(at, last, dialogues=hour, settled=0, topics={})
+    assert (spent[0], sum(spent[1:])) == (1, pytest.approx(7))
+    # An older ledger does not know when it began.
+    old = Ledger(FIRST.isoformat(), 10, last=20_000).after(
+        FIRST + timedelta(days=2), 20_001, dialogues=20, settled=0, topics={}
+    )
+    assert (old.began, old.first, old.spent) == (FIRST.isoformat(), 20_000, 2)
+
+
+def test_a_topic_of_topics_yaml_is_never_new(earlier, tmp_path):
+    desk = earlier[0].copy(tmp_path)
+    said = "I want to order two electronic keyboards for our band"
+    (desk.folder / "topics.yaml").write_text(f"- name: Keyboards\n  description: {said}\n", encoding="utf-8")
+    news = whats_new(desk.grow(LAST), at=LAST)
+    stored = read_clusters(CollectionFolder(desk.folder))
+    assert stored is not None
+    assert any(each.known == "Keyboards" and each.size > 20 for each in stored[0].clusters)
+    assert [change for change in news.changes if change.kind == "new"] == []
 
 
 def test_a_date_in_the_future_counts_as_the_day_of_the_addition(tmp_path):

@@ -18,6 +18,7 @@ from conversations.formats.addresses import as_address, without_secrets
 from conversations.formats.formats import stem
 from conversations.options import Options
 from conversations.reading import read, read_export
+from conversations.writing import nothing_usable
 from dial2vec.cli import main
 
 TABLE = "call_id,speaker,text\nc{0},agent,Hello\nc{0},customer,Hi\n"
@@ -157,3 +158,12 @@ def test_the_secrets_of_an_address_are_no_part_of_its_name():
     assert without_secrets("github://ann:kites@main/may.csv") == "github://ann:kites@main/may.csv"
     assert stem(Path("https://host.example/may.csv?sig=x")) == "may"
     assert stem(Path("hf:ann/kites:train")) == "kites-train"
+
+
+def test_a_warning_or_error_of_read_names_no_secret(memory):
+    memory.pipe("/box/may.csv?sig=pw", (TABLE.format(1) + "x,,Who?\n").encode())
+    with pytest.warns(UserWarning, match=r"1 dialogues or records of memory://box/may\.csv cannot be used") as told:
+        read("memory://box/may.csv?sig=pw")
+    refused = nothing_usable(Path("memory://box/may.csv?sig=pw"), [])
+    assert str(refused).startswith("no dialogue of memory://box/may.csv can be used")
+    assert "pw" not in f"{told[0].message}"

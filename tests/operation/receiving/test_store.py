@@ -54,6 +54,15 @@ def test_a_session_that_goes_on_after_its_import_grows(project):
     assert imported(project) == {"s": 4, "t": 2}
 
 
+def test_what_was_handed_over_is_in_no_file_of_the_database(project):
+    store = opened(project)
+    put(store, 1, {"session.id": "s"} | messages("s", 0))
+    text = json.loads(messages("s", 0)["gen_ai.input.messages"])[0]["parts"][0]["content"].encode()
+    assert any(text in path.read_bytes() for path in project.glob("received.db*"))
+    store.hand_over(everything=True)
+    assert not any(text in path.read_bytes() for path in project.glob("received.db*"))
+
+
 def test_the_span_that_names_the_session_may_come_last(project):
     store = opened(project, quiet=0)
     put(store, 1, {"session.id": "s"} | messages("s", 0))

@@ -108,3 +108,11 @@ def test_a_server_that_does_not_start_is_one_sentence(monkeypatch, command, faul
     with pytest.raises(Dial2vecError, match=rf"temporary server {fault}, so nothing was begun.*try again"):
         temporary_server.start_temporary_server()
     assert started[0].poll() is not None
+
+
+def test_a_server_that_does_not_answer_is_named_in_one_sentence(monkeypatch):
+    from dial2vec.operation.schedule.temporary_server import start_temporary_server
+
+    monkeypatch.setenv("PREFECT_API_URL", "http://user:secret@127.0.0.1:9/api")
+    with pytest.raises(Dial2vecError, match=r"the Prefect server http://127.0.0.1:9/api does not answer .*Start it"):
+        start_temporary_server()

@@ -83,16 +83,19 @@ def answers_of(
     """
     every = {each.label for each in labels} | {NONE}
     failed: list[AnswerError] = []
+    in_a_row: list[AnswerError] = []
 
     def label_of(question: Question) -> str | None:
         label = _kept(path := _place(collection, settings, question))
-        if label is None and not any(isinstance(error, RefusedError) for error in failed) and len(failed) < IN_A_ROW:
+        if label is None and not any(isinstance(error, RefusedError) for error in failed) and len(in_a_row) < IN_A_ROW:
             try:
                 label = _asked(settings, question, every)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_json(path, {"label": label})
+                in_a_row.clear()
             except AnswerError as error:
                 failed.append(error)
+                in_a_row.append(error)
         done()
         return label
 

@@ -35,6 +35,9 @@ class Ledger:
     :param last: last day of its dialogues, in days since 1970.
     :param settled: number of dialogues at the last clustering from scratch before the look.
     :param topics: record of each topic, by its id.
+    :param began: time of the first look; "" in older ledgers, as if the look had been the first.
+    :param first: last day of the dialogues at that look.
+    :param spent: days that the looks since then have spent.
     """
 
     at: str = ""
@@ -42,16 +45,32 @@ class Ledger:
     last: int = 0
     settled: int = 0
     topics: dict[str, TopicRecord] = field(default_factory=dict)
+    began: str = ""
+    first: int = 0
+    spent: float = 0.0
 
     def days_until(self, at: datetime, last: int) -> float:
-        """Return the days since this look, one before the first: of the clock, or of the dialogues if these are more.
+        """Return the days that a look may spend: one at the first, then those since the first less what was spent.
+
+        Days are those of the clock, or of the dialogues if these are more. They are counted from the first look on, so
+        that many looks spend no more than few.
 
         :param last: last day of the dialogues now.
         """
         if not self.at:
             return FIRST
-        seconds = (at - datetime.fromisoformat(self.at)).total_seconds()
-        return max(0.0, seconds / 86400, float(last - self.last))
+        began, first = (self.began, self.first) if self.began else (self.at, self.last)
+        seconds = (at - datetime.fromisoformat(began)).total_seconds()
+        return max(0.0, max(seconds / 86400, float(last - first)) - self.spent)
+
+    def after(self, at: datetime, last: int, *, dialogues: int, settled: int, topics: dict[str, TopicRecord]) -> Ledger:
+        """Return the state after a further look, which spends what it may."""
+        time = at.isoformat(timespec="seconds")
+        if not self.at:
+            return Ledger(time, dialogues, last, settled, topics, time, last)
+        began, first = (self.began, self.first) if self.began else (self.at, self.last)
+        spent = self.spent + self.days_until(at, last)
+        return Ledger(time, dialogues, last, settled, topics, began, first, spent)
 
     def write(self, folder: Path) -> None:
         """Write the ledger into a collection's folder, atomically."""

@@ -80,21 +80,23 @@ class _Look:
         changes = [*self.new_topics(), *self.grown(), *self.rated()]
         clusters, n = self.grouped.clusters, len(self.collection)
         since = self.ledger.at or self.collection.manifest.additions[-1].added
-        ledger = Ledger(self.at.isoformat(timespec="seconds"), n, int(self.days.max()), clusters.settled, self.topics)
+        ledger = self.ledger.after(
+            self.at, int(self.days.max()), dialogues=n, settled=clusters.settled, topics=self.topics
+        )
         fresh = n - self.first_new
         return News(
             self.at, since, fresh, len(clusters.shown), tuple(changes), tuple(self.emerging()), self.impact(), ledger
         )
 
     def new_topics(self) -> Iterator[TopicChange]:
-        """Tell topics that are not in the ledger and mostly have new dialogues; the others are written there, too."""
+        """Tell topics that are not in the ledger, were found, and mostly have new dialogues; all are written there."""
         for place, cluster in enumerate(self.clusters):
             if str(cluster.id) in self.topics:
                 continue
             rows = np.flatnonzero(self.written.groups == place)
             fresh = rows[rows >= self.settled]
             self.topics[str(cluster.id)] = TopicRecord()
-            if 2 * len(fresh) > len(rows) and not cluster.hidden:
+            if 2 * len(fresh) > len(rows) and not cluster.hidden and not cluster.known:
                 # A few dialogues of other topics are older.
                 first = int(np.quantile(self.days[fresh], 0.1, method="lower"))
                 self.topics[str(cluster.id)] = TopicRecord(first)

@@ -23,6 +23,8 @@ LEAST_WORDS = 0.1
 LEAST_DIALOGUES = 0.05
 # Dialogues that are read, and from which share of them in other languages than English another encoder is proposed.
 READ, OTHERS = 500, 0.2
+# With fewer words nothing is proposed: "Hi" alone is a common word of another language, too.
+FEWEST_WORDS = 10
 ENGLISH = ("general", "all-MiniLM-L6-v2")
 # Languages of the encoder "multilingual".
 MULTILINGUAL = frozenset(["ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"])
@@ -77,9 +79,11 @@ def start_advice(dialogues: Iterable[Dialogue], model: str, *, unknown: float = 
     :param unknown: share of their tokens that `model` does not know; 0 is not told.
     :param trained: True if the encoder is to be trained, which `multilingual` cannot be.
     """
-    counts = Counter(languages_of(Words.read(islice(dialogues, READ))))
+    words = Words.read(islice(dialogues, READ))
+    counts = Counter(languages_of(words))
     others = {code: n for code, n in counts.items() if code not in ("", "en")}
-    if model not in ENGLISH or sum(others.values()) < OTHERS * max(counts.total(), 1):
+    few = len(words.numbers) < FEWEST_WORDS
+    if few or model not in ENGLISH or sum(others.values()) < OTHERS * max(counts.total(), 1):
         return None
     code = max(others, key=others.__getitem__)
     share, name = others[code] / counts.total(), known_languages()[code]["name"]

@@ -83,6 +83,9 @@ class Store:
                 with self._database as database:
                     database.executemany("UPDATE received SET line = '' WHERE conversation = ?", conversations)
             number += len(ready)
+        if number:
+            # What was deleted still stands in the log that SQLite writes ahead.
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with self._database as database:
             database.execute("DELETE FROM received WHERE line = '' AND at < ?", (time.time() - KNOWN_S,))
         return number

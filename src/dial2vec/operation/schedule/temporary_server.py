@@ -19,7 +19,7 @@ from typing import Any
 
 from prefect.server.api.server import SubprocessASGIServer
 
-from dial2vec.addresses import silence
+from dial2vec.addresses import shown, silence
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock
 from dial2vec.operation.pages import PREFECT_SERVER
@@ -83,12 +83,18 @@ _started: list[_Server] = []
 def start_temporary_server() -> None:
     """Start Prefect's temporary server now, unless PREFECT_API_URL names a server.
 
-    :raises Dial2vecError: if it does not start.
+    :raises Dial2vecError: if it does not start, or the named one does not answer.
     """
-    if not os.environ.get(PREFECT_SERVER):
-        server = _Server()
-        server.start()
-        _started.append(server)
+    if address := os.environ.get(PREFECT_SERVER):
+        if reason := silence(f"{address.rstrip('/')}/health", seconds=10):
+            raise Dial2vecError(
+                f"the Prefect server {shown(address)} does not answer ({reason}). Start it, correct its address, or "
+                f"unset {PREFECT_SERVER} to use a temporary one."
+            )
+        return
+    server = _Server()
+    server.start()
+    _started.append(server)
 
 
 def is_lost() -> bool:
