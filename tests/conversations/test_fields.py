@@ -170,3 +170,11 @@ def test_what_differs_between_turns_is_said_not_kept(tmp_path):
     result = read_export(path, Options()).result
     assert result.varying == {"score": 1}
     assert not result.dialogues[0].metadata
+
+
+def test_a_second_list_of_turns_is_named_though_its_fields_are_called_alike():
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    other = [{"role": "user", "content": "Nobody"}, {"role": "assistant", "content": "reads this"}]
+    chat = known_recipes()["openai_chat"]
+    assert unused([{"messages": turns, "other": other}] * 3, chat) == ("other[].role", "other[].content")
+    assert unused([{"messages": [*turns, {"role": "tool", "content": "7"}]}] * 3, chat) == ()

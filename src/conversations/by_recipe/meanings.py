@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from conversations.by_recipe.recipe import Recipe
@@ -12,6 +12,7 @@ from conversations.formats.records import Record
 
 UNSAID = "mark of non-speech"
 NOT_USED = "not used"
+OF_TURNS = ("text", "speaker")
 DEPTH = 16
 # Number of first records whose fields are tried, and of the records that are tried for one field.
 SHOWN = 30
@@ -28,17 +29,25 @@ def meanings(values: dict[str, Any], recipe: Recipe) -> dict[Path, str]:
     """Return the meaning of each field that is not blank, by its path; `EACH` stands for all items of a list."""
     values = _shortened(values, recipe)
     before = _parts(values, recipe)
-    effects = {}
+    effects: dict[Path, str | None] = {}
     for path in dict.fromkeys(path for path, value in fields_of(values) if value not in (None, "", [], {})):
         after = _parts(_with(values, path), recipe)
-        changed = next((meaning for meaning in before if before[meaning] != after[meaning]), None)
-        effects[path] = changed or _by_rule(path, recipe)
-    return effects
+        effects[path] = next((meaning for meaning in before if before[meaning] != after[meaning]), None)
+    lists = {_list_of(path) for path, meaning in effects.items() if meaning in OF_TURNS}
+    return {path: meaning or _by_rule(path, recipe, lists) for path, meaning in effects.items()}
 
 
-def _by_rule(path: Path, recipe: Recipe) -> str:
-    """Return the meaning of a field that decides only by certain values, or stands back behind another."""
-    whole = recipe.turns is not None and EACH not in path
+def _list_of(path: Path) -> Path | None:
+    """Return the path of the outermost list that a field is in; None for none."""
+    return path[: path.index(EACH)] if EACH in path else None
+
+
+def _by_rule(path: Path, recipe: Recipe, lists: Collection[Path | None]) -> str:
+    """Return the meaning of a field that decides only by certain values, or stands back behind another.
+
+    :param lists: lists that hold turns; what a rule says of a turn holds for no other list.
+    """
+    whole = recipe.turns is not None and (EACH not in path or bool(lists) and _list_of(path) not in lists)
     rules = [finder for _, finder in recipe.not_speech if not whole or "_record" in finder.text]
     marks = recipe.marks.columns if recipe.marks else ()
     if path[-1] in {*marks, *(name for rule in rules for name in names_in(rule.text))}:
