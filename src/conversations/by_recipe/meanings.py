@@ -47,7 +47,7 @@ def _by_rule(path: Path, recipe: Recipe, lists: Collection[Path | None]) -> str:
 
     :param lists: lists that hold turns; what a rule says of a turn holds for no other list.
     """
-    whole = recipe.turns is not None and (EACH not in path or bool(lists) and _list_of(path) not in lists)
+    whole = recipe.turns is not None and (EACH not in path or (bool(lists) and _list_of(path) not in lists))
     rules = [finder for _, finder in recipe.not_speech if not whole or "_record" in finder.text]
     marks = recipe.marks.columns if recipe.marks else ()
     if path[-1] in {*marks, *(name for rule in rules for name in names_in(rule.text))}:
