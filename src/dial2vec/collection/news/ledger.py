@@ -59,7 +59,7 @@ class Ledger:
         """
         if not self.at:
             return FIRST
-        began, first = (self.began, self.first) if self.began else (self.at, self.last)
+        began, first = self._beginning()
         seconds = (at - datetime.fromisoformat(began)).total_seconds()
         return max(0.0, max(seconds / 86400, float(last - first)) - self.spent)
 
@@ -67,10 +67,13 @@ class Ledger:
         """Return the state after a further look, which spends what it may."""
         time = at.isoformat(timespec="seconds")
         if not self.at:
-            return Ledger(time, dialogues, last, settled, topics, time, last)
-        began, first = (self.began, self.first) if self.began else (self.at, self.last)
+            return Ledger(time, dialogues, last, settled, topics, began=time, first=last)
+        began, first = self._beginning()
         spent = self.spent + self.days_until(at, last)
-        return Ledger(time, dialogues, last, settled, topics, began, first, spent)
+        return Ledger(time, dialogues, last, settled, topics, began=began, first=first, spent=spent)
+
+    def _beginning(self) -> tuple[str, int]:
+        return (self.began, self.first) if self.began else (self.at, self.last)
 
     def write(self, folder: Path) -> None:
         """Write the ledger into a collection's folder, atomically."""
