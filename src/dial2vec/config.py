@@ -207,7 +207,7 @@ class IntentAugmentation:
     masked_model: str | None = None
     masked_steps: int = bounded(600, low=1)
     translation_models: tuple[str, ...] = ()
-    temperature: float | None = bounded(0.05, low=1e-3, high=100)
+    temperature: float | None = bounded(None, low=1e-3, high=100)
     learning_rate: float = bounded(3e-5, low=0, high=1)
     epochs: int = bounded(1, low=1)
     batch_size: int = bounded(16, low=2)
