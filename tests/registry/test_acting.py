@@ -26,7 +26,7 @@ ROWS = [
 ]
 
 # In a process of its own: evaluate() waits for ever if another thread imports a module while it begins, as it imports
-# under the lock of its import hooks, which each import asks for under Python's. Tests leave such threads behind.
+# under the lock of its import hooks, which each import asks for under Python's. Other tests may leave such a thread.
 EVALUATING = """
 import json, sys
 import mlflow
@@ -41,7 +41,6 @@ mlflow.set_tracking_uri(sys.argv[1])
 [dataset] = search_datasets(experiment_ids="1")
 mlflow.set_experiment("shop")
 rows = json.loads(sys.argv[2])
-print()
 print(json.dumps([evaluate(data=data, scorers=[short]).metrics for data in (dataset, rows)]))
 """
 

@@ -1,7 +1,7 @@
 """Reading and writing clusters, in the folder `clusters` of a collection.
 
-`clusters.json` is written last and names its file of centres and assignment. So a killed run leaves the old clusters.
-It also holds the clusters before, which `dial2vec cluster --undo` brings back.
+`clusters.json` is written last and names its file of centres and assignment. So a killed run leaves the old clusters,
+at worst beside new tables. It also holds the clusters before, which `dial2vec cluster --undo` brings back.
 """
 
 from __future__ import annotations
@@ -295,7 +295,7 @@ def write_clusters(
     base: tuple[Clusters, ClusterState] | None = None,
     decided: bool = False,
 ) -> None:
-    """Write `assignment.parquet`, `assignment.csv`, centres and clusters; atomic as a whole.
+    """Write centres, `assignment.parquet`, `assignment.csv` and last the clusters, each file atomically.
 
     The clusters before are kept for `swap_clusters`, unless they are the same.
 
